@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,7 +58,7 @@ func generate(args []string) error {
 // renderChart returns the generated files by name.
 func renderChart() (map[string][]byte, error) {
 	objects, err := install.Objects(install.Options{
-		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Agent: true, AgentJournal: true,
+		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Dashboard: true, Agent: true, AgentJournal: true,
 		PluginsNamespace: pluginsMark, PluginsLabels: pluginsMark,
 		VerifySchedule: scheduleMark,
 	})
@@ -77,7 +78,7 @@ func renderChart() (map[string][]byte, error) {
 		return nil, err
 	}
 	files, schemas := map[string][]byte{}, map[string]map[string]any{}
-	operator, proxy, agent, verify := &page{}, &page{}, &page{}, &page{}
+	operator, proxy, dashboard, agent, verify := &page{}, &page{}, &page{}, &page{}, &page{}
 	var defaults defaults
 	for _, o := range all {
 		switch {
@@ -92,6 +93,8 @@ func renderChart() (map[string][]byte, error) {
 			schemas[kind] = spec
 		case o.GetName() == proxyName:
 			proxy.addObject(&o, &defaults.Proxy)
+		case o.GetName() == install.DashboardName:
+			dashboard.addObject(&o, &defaults.Dashboard)
 		case o.GetName() == install.AgentName || o.GetName() == install.NodesName:
 			agent.addObject(&o, &defaults.Agent)
 		case o.GetName() == install.VerifyName:
@@ -105,11 +108,12 @@ func renderChart() (map[string][]byte, error) {
 		kinds.addObject(&hooks[i], &workload{})
 		kinds.makeHook(&hooks[i], i)
 	}
-	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "agent": agent, "verify": verify, "kinds": kinds} {
+	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "dashboard": dashboard, "agent": agent, "verify": verify, "kinds": kinds} {
 		if files["templates/"+name+".yaml"], err = p.render(name); err != nil {
 			return nil, err
 		}
 	}
+	defaults.DashboardEgress = strings.ReplaceAll(fmt.Sprint(install.DefaultDashboardEgress()), " ", ", ")
 	defaults.Plugins.Namespace, defaults.Plugins.Labels = secondary.PluginsNamespace, secondary.PluginsLabels
 	if files["values.yaml"], err = renderValues(defaults); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,36 @@ func TestChart(t *testing.T) {
 		if left := mark.Find(want); left != nil {
 			t.Errorf("%s has %s in it", path, left)
 		}
+	}
+}
+
+// TestDashboardIsUnbound fails if a template binds a role to the dashboard's ServiceAccount, directly or
+// by a group of service accounts, or if its pods have a token.
+func TestDashboardIsUnbound(t *testing.T) {
+	files, err := fs.Glob(os.DirFS(directory), "templates/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bindings := 0
+	for _, file := range files {
+		content, err := fs.ReadFile(os.DirFS(directory), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for document := range strings.SplitSeq(string(content), "\n---\n") {
+			if !regexp.MustCompile(`(?m)^kind: (Cluster)?RoleBinding$`).MatchString(document) {
+				continue
+			}
+			bindings++
+			for _, subject := range []string{"croft-dashboard", "system:serviceaccounts", "system:authenticated", "kind: Group"} {
+				if strings.Contains(document, subject) {
+					t.Errorf("%s has a binding with %s:\n%s", file, subject, document)
+				}
+			}
+		}
+	}
+	if bindings < 5 {
+		t.Errorf("the chart has only %d bindings", bindings)
 	}
 }
 

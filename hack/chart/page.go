@@ -87,10 +87,24 @@ func (p *page) addObject(o *unstructured.Unstructured, of *workload) {
 		o.Object["data"] = data
 	case "Deployment", "DaemonSet", "Job":
 		p.replaceWorkload(o, of)
+	case "NetworkPolicy":
+		if o.GetName() == install.DashboardName {
+			p.replaceEgress(o)
+		}
 	case "CronJob":
 		o.Object["spec"].(map[string]any)["schedule"] = p.addInline(".Values.verify.schedule | quote")
 		p.replaceWorkload(o, of)
 	}
+}
+
+// replaceEgress replaces the ports of the last rule for connections of the dashboard by the chart's
+// values.
+func (p *page) replaceEgress(o *unstructured.Unstructured) {
+	rules, _, _ := unstructured.NestedSlice(o.Object, "spec", "egress")
+	rules[len(rules)-1] = map[string]any{"ports": []any{p.addSlot(func(indent string) string {
+		return "{{- range .Values.dashboard.egressPorts }}\n" + indent + "- port: {{ . | int }}\n" + indent + "  protocol: TCP\n{{- end }}"
+	})}}
+	o.Object["spec"].(map[string]any)["egress"] = rules
 }
 
 // replaceRoles replaces the placeholder role by the platform's own roles.
@@ -116,6 +130,8 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 	switch o.GetName() {
 	case proxyName:
 		values = ".Values.proxy"
+	case install.DashboardName:
+		values = ".Values.dashboard"
 	case install.AgentName:
 		values = ".Values.agent"
 	case install.VerifyName:
@@ -157,6 +173,11 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 			c["args"] = append(p.replacePlugins(c["args"].([]any)), p.addSlot(func(indent string) string {
 				return "{{- with .Values.operator.tracing }}{{ if .endpoint }}\n" + indent + "- --tracing-endpoint={{ .endpoint }}\n" +
 					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
+			}))
+		}
+		if o.GetName() == install.DashboardName {
+			c["args"] = append(c["args"].([]any), p.addSlot(func(indent string) string {
+				return "{{- range .Values.dashboard.args }}\n" + indent + "- {{ . | quote }}\n{{- end }}"
 			}))
 		}
 		if o.GetKind() == "Deployment" || o.GetKind() == "DaemonSet" {
@@ -239,9 +260,10 @@ var (
 
 // conditions are the template conditions of objects and of whole files.
 var conditions = map[string]string{
-	"agent":  ".Values.agent.enabled",
-	"proxy":  ".Values.proxy.authenticationConfig",
-	"verify": ".Values.verify.schedule",
+	"agent":     ".Values.agent.enabled",
+	"dashboard": ".Values.dashboard.enabled",
+	"proxy":     ".Values.proxy.authenticationConfig",
+	"verify":    ".Values.verify.schedule",
 	// The operator reads DaemonSets only if nodes wait for some.
 	"Role " + install.NodesName:        ".Values.agent.plugins.labels",
 	"RoleBinding " + install.NodesName: ".Values.agent.plugins.labels",

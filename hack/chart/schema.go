@@ -71,6 +71,17 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 			"proxy": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
 				"authenticationConfig": newStringSchema("An AuthenticationConfiguration (apiserver.config.k8s.io); no proxy if empty."),
 			})),
+			"dashboard": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
+				"enabled": map[string]any{"type": "boolean", "description": "Whether croft dashboard runs."},
+				"args": map[string]any{
+					"type": "array", "items": map[string]any{"type": "string"},
+					"description": "More flags of croft dashboard, such as --oidc-issuer-url=https://login.example.org.",
+				},
+				"egressPorts": map[string]any{
+					"type": "array", "items": map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "minItems": 1,
+					"description": "TCP ports to which the dashboard connects: those of the API server's machines and of the identity provider.",
+				},
+			})),
 			"agent": newClosedSchema(mergeSchemas(buildLogSchema(), map[string]any{
 				"enabled": map[string]any{"type": "boolean", "description": "Whether croft agent runs on the nodes of pools with waitForNetworks."},
 				"journal": map[string]any{"type": "boolean", "description": "Whether the agent reads the journal of its node once, for croft latency."},

@@ -11,8 +11,10 @@ import (
 
 // defaults are the settings of `croft install`, which apply unless the values set others.
 type defaults struct {
-	Operator, Proxy, Agent, Verify workload
-	Plugins                        struct{ Namespace, Labels string }
+	Operator, Proxy, Dashboard, Agent, Verify workload
+	// DashboardEgress is a list of ports in YAML.
+	DashboardEgress string
+	Plugins         struct{ Namespace, Labels string }
 }
 
 //go:embed values.yaml.tmpl

@@ -52,6 +52,11 @@ cannot authenticate. The proxy gets its rights from platform.proxy, and its cert
 from the Secret croft-proxy-tls in the namespace croft-system, which you create. See
 docs/how-to/identity.md.
 
+With --dashboard it also deploys croft dashboard, without any rights. You create the Secrets
+croft-dashboard and croft-dashboard-tls in the namespace croft-system. --dashboard-arg sets flags of
+croft dashboard, such as --dashboard-arg=--oidc-issuer-url=https://login.example.org. See
+docs/how-to/dashboard.md.
+
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
 of pools with waitForNetworks. See docs/how-to/networks.md. With --agent-journal, the agent also
 reads these nodes' journals once, for croft latency: see docs/how-to/latency.md. These nodes take
@@ -74,6 +79,9 @@ docs/how-to/observability.md.`,
 				if options.Authentication, err = readAuthentication(authentication); err != nil {
 					return err
 				}
+			}
+			if err := checkDashboardArgs(a, options.DashboardArgs); err != nil {
+				return err
 			}
 			if kinds {
 				return a.installKinds(cmd.Context(), dryRun, downgrade)
@@ -99,6 +107,14 @@ docs/how-to/observability.md.`,
 	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
 	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): also deploy croft proxy, which authenticates users by it")
 	refusePointlessFlag(c, "authentication-config", "croft proxy is deployed only with an image; add --image", func() bool { return options.Image == "" })
+	c.Flags().BoolVar(&options.Dashboard, "dashboard", false, "also deploy croft dashboard, web pages without rights of their own")
+	refusePointlessFlag(c, "dashboard", "croft dashboard is deployed only with an image; add --image", func() bool { return options.Image == "" })
+	c.Flags().StringArrayVar(&options.DashboardArgs, "dashboard-arg", nil, "a flag of croft dashboard, with its value; may be repeated")
+	c.Flags().Int32SliceVar(&options.DashboardEgress, "dashboard-egress-port", install.DefaultDashboardEgress(),
+		"TCP ports to which the dashboard connects: those of the API server's machines and of the identity provider")
+	for _, of := range []string{"dashboard-arg", "dashboard-egress-port"} {
+		refusePointlessFlag(c, of, "it is for croft dashboard; add --dashboard", func() bool { return !options.Dashboard })
+	}
 	c.Flags().BoolVar(&options.Agent, "agent", false, "also deploy croft agent, which sets up secondary networks on nodes")
 	refusePointlessFlag(c, "agent", "croft agent is deployed only with an image; add --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.AgentJournal, "agent-journal", false, "croft agent reads the journal of its node once, for croft latency")
@@ -121,10 +137,22 @@ docs/how-to/observability.md.`,
 	for _, of := range slices.Concat(clusterFlagNames, []string{"dry-run", "allow-downgrade"}) {
 		refusePointlessFlag(c, of, "--export does not use a cluster", func() bool { return export })
 	}
-	for _, of := range []string{"image", "role", "authentication-config", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
+	for _, of := range []string{"image", "role", "authentication-config", "dashboard", "dashboard-arg", "dashboard-egress-port", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
 		refusePointlessFlag(c, of, "--kinds installs only the kinds", func() bool { return kinds })
 	}
 	return c
+}
+
+// checkDashboardArgs refuses arguments with which croft dashboard would not start.
+func checkDashboardArgs(a *app, args []string) error {
+	c := newDashboard(a)
+	if err := c.ParseFlags(args); err != nil {
+		return fmt.Errorf("--dashboard-arg: %w", err)
+	}
+	if rest := c.Flags().Args(); len(rest) > 0 {
+		return fmt.Errorf("--dashboard-arg %s: write a flag with its value, such as --dashboard-arg=--oidc-client-id=croft-dashboard", escapeLine(rest[0]))
+	}
+	return nil
 }
 
 // installKinds installs only the kinds. A job of the chart runs it. The job may not read

@@ -43,7 +43,7 @@ type Page struct {
 	Body Body
 }
 
-// Body is the content of a page: Sections, Story, Login or Message.
+// Body is the content of a page: Sections, Story, Login, LoggedOut or Message.
 type Body interface{ templateName() string }
 
 // Message is a page that only consists of a text.
@@ -55,12 +55,23 @@ type Login struct {
 	Next string
 	// Problem explains why the last login failed; empty before the first.
 	Problem string
+	// ProviderLink is the path that begins a login at the identity provider; empty without one.
+	ProviderLink string
+	// NoTokens means that users cannot log in with a token.
+	NoTokens bool
 }
 
-func (Message) templateName() string  { return "message" }
-func (Login) templateName() string    { return "login" }
-func (Sections) templateName() string { return "sections" }
-func (Story) templateName() string    { return "story" }
+// LoggedOut is the page after a logout, for users who are still logged in at the identity provider.
+type LoggedOut struct {
+	// ProviderLink is the URL at which the provider ends the user's session.
+	ProviderLink string
+}
+
+func (Message) templateName() string   { return "message" }
+func (Login) templateName() string     { return "login" }
+func (LoggedOut) templateName() string { return "loggedout" }
+func (Sections) templateName() string  { return "sections" }
+func (Story) templateName() string     { return "story" }
 
 // Tabs returns the pages of the namespace.
 func (p Page) Tabs() []Tab {
@@ -124,7 +135,7 @@ func clip(text string) string {
 func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 
 // parsed are the templates of the pages, by the name of their body.
-var parsed = parseTemplates("sections", "story", "login", "message")
+var parsed = parseTemplates("sections", "story", "login", "loggedout", "message")
 
 func parseTemplates(bodies ...string) map[string]*template.Template {
 	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb}).ParseFS(templates, "templates/*.html"))

@@ -18,9 +18,16 @@ import (
 // errMissing means that a page does not exist.
 var errMissing = errors.New("no such page")
 
-// respondError responds to an error of the cluster.
+// respondError responds to an error of the cluster or of the session.
 func (d *dashboard) respondError(w http.ResponseWriter, r *http.Request, s session.Session, err error) {
+	var outage *providerError
 	switch {
+	case errors.Is(err, errLoginNeeded):
+		redirectToLogin(w, r)
+	case errors.As(err, &outage):
+		d.respond(w, http.StatusBadGateway, s, page.Page{Title: "No answer", Heading: "The identity provider did not answer", Body: page.Message{
+			Text: "The dashboard could not renew your login. Reload the page. If it fails again, the dashboard's log has the error.",
+		}})
 	case apierrors.IsUnauthorized(err):
 		for _, c := range session.Expire(r.Cookies()) {
 			http.SetCookie(w, c)

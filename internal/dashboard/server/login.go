@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -22,15 +23,21 @@ const largestForm = 128 << 10
 // bearer matches the characters of a bearer token (RFC 6750, section 2.1).
 var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// showLogin shows the login page. A browser without a session gets one without a token, for the
-// text that the form has to repeat: no other site can log a user in as someone else.
+// showLogin shows the login page, or the next page to a browser that is logged in.
 func (d *dashboard) showLogin(w http.ResponseWriter, r *http.Request) {
-	next, now := findLocalPath(r.URL.Query().Get("next")), time.Now()
-	s, err := d.Keys.Open(r.Cookies(), now)
-	if err == nil && s.Token != "" {
+	next := findLocalPath(r.URL.Query().Get("next"))
+	if _, err := d.openSession(w, r); err == nil {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 		return
 	}
+	d.respondLogin(w, r, http.StatusOK, page.Login{Next: next})
+}
+
+// respondLogin shows the login page. A browser without a session gets one without a token, for the
+// text that the form has to repeat: no other site can log a user in as someone else.
+func (d *dashboard) respondLogin(w http.ResponseWriter, r *http.Request, status int, body page.Login) {
+	now := time.Now()
+	s, err := d.Keys.Open(r.Cookies(), now)
 	if err != nil {
 		s = session.New("", "", now)
 		if err := d.setSession(w, r, s, now); err != nil {
@@ -38,24 +45,24 @@ func (d *dashboard) showLogin(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	d.respondLogin(w, http.StatusOK, s, page.Login{Next: next})
-}
-
-func (d *dashboard) respondLogin(w http.ResponseWriter, status int, s session.Session, body page.Login) {
+	s.Token = "" // of a session that has ended
+	if d.Provider != nil {
+		body.ProviderLink = startPath + "?next=" + url.QueryEscape(body.Next)
+		body.NoTokens = !d.TokenLogin
+	}
 	d.respond(w, status, s, page.Page{Title: "Log in", Heading: "Log in", Body: body})
 }
 
 // logIn begins the session of a user whose token the cluster accepts.
 func (d *dashboard) logIn(w http.ResponseWriter, r *http.Request) {
-	s, ok := d.openForm(w, r)
-	if !ok {
+	if _, ok := d.openForm(w, r); !ok {
 		return
 	}
 	body := page.Login{Next: findLocalPath(r.PostForm.Get("next"))}
 	token := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(r.PostForm.Get("token")), "Bearer "))
 	if !bearer.MatchString(token) {
 		body.Problem = "This is no bearer token: it has characters that no token has, or it is empty."
-		d.respondLogin(w, http.StatusBadRequest, s, body)
+		d.respondLogin(w, r, http.StatusBadRequest, body)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
@@ -69,7 +76,7 @@ func (d *dashboard) logIn(w http.ResponseWriter, r *http.Request) {
 		var status int
 		status, body.Problem = explainLogin(err)
 		d.Log.WarnContext(ctx, "a login failed", "status", status, "error", err)
-		d.respondLogin(w, status, s, body)
+		d.respondLogin(w, r, status, body)
 		return
 	}
 	d.Log.InfoContext(ctx, "login", "user", user)
@@ -100,6 +107,10 @@ func (d *dashboard) logOut(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, c)
 	}
 	d.Log.InfoContext(r.Context(), "logout", "user", s.User)
+	if s.Subject != "" && d.Provider != nil {
+		d.logOutAtProvider(w, r, s)
+		return
+	}
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 

@@ -1,5 +1,6 @@
-// Package server serves the dashboard. It keeps no state between requests: the user's session is
-// in the browser's cookies, and every page is read from the cluster with the user's token.
+// Package server serves the dashboard. The user's session is in the browser's cookies, and every page
+// is read from the cluster with the user's token. Only renewed tokens are kept for a minute, so that a
+// browser's concurrent requests renew a token once.
 package server
 
 import (
@@ -12,6 +13,7 @@ import (
 
 	"croft.dev/croft/internal/dashboard/cluster"
 	"croft.dev/croft/internal/dashboard/page"
+	"croft.dev/croft/internal/dashboard/provider"
 	"croft.dev/croft/internal/dashboard/session"
 )
 
@@ -21,18 +23,26 @@ type Options struct {
 	Cluster *cluster.Server
 	// Keys seal the sessions.
 	Keys *session.Keys
-	Log  *slog.Logger
+	// Provider is the identity provider at which users log in; nil without one.
+	Provider *provider.Provider
+	// TokenLogin allows logins with a token although there is a provider. Without a provider, they
+	// are always allowed.
+	TokenLogin bool
+	Log        *slog.Logger
 }
 
 // requestTimeout limits the requests to the cluster for one page.
 const requestTimeout = 30 * time.Second
 
 // dashboard handles the requests of browsers.
-type dashboard struct{ Options }
+type dashboard struct {
+	Options
+	renewals renewals
+}
 
 // New returns the handler of all requests.
 func New(o Options) http.Handler {
-	d := &dashboard{o}
+	d := &dashboard{Options: o}
 	return d.protect(d.newRoutes())
 }
 
@@ -53,7 +63,13 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		_, _ = w.Write(page.Style)
 	})
 	mux.HandleFunc("GET /login", d.showLogin)
-	mux.HandleFunc("POST /login", d.logIn)
+	if d.Provider == nil || d.TokenLogin {
+		mux.HandleFunc("POST /login", d.logIn)
+	}
+	if d.Provider != nil {
+		mux.HandleFunc("GET "+startPath, d.startLogin)
+		mux.HandleFunc("GET "+provider.CallbackPath, d.finishLogin)
+	}
 	mux.HandleFunc("POST /logout", d.logOut)
 	mux.HandleFunc("GET /open", d.openNamespace)
 	for pattern, show := range map[string]view{
@@ -80,9 +96,9 @@ type view func(ctx context.Context, c client.Client, r *http.Request) (page.Page
 // newPageHandler returns the handler of a page that needs a login.
 func (d *dashboard) newPageHandler(show view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s, err := d.Keys.Open(r.Cookies(), time.Now())
-		if err != nil || s.Token == "" {
-			redirectToLogin(w, r)
+		s, err := d.openSession(w, r)
+		if err != nil {
+			d.respondError(w, r, s, err)
 			return
 		}
 		c, err := d.Cluster.Connect(s.Token)

@@ -21,7 +21,7 @@ func TestHeaders(t *testing.T) {
 	a := startAPIServer(t)
 	open := startDashboard(t, a)
 	user, stranger := open().logIn("ana-token"), open()
-	panics := serveHandler(t, (&dashboard{newOptions(t, a)}).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
+	panics := serveHandler(t, (&dashboard{Options: newOptions(t, a)}).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
 	form := url.Values{"token": {"x"}}
 	a.setStatus("/apis/apps/v1/namespaces/shop/deployments", http.StatusInternalServerError)
 	a.setStatus("/apis/croft.dev/v1alpha1/tenants", http.StatusForbidden)

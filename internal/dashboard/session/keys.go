@@ -8,22 +8,29 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // keySize is the size of a key in bytes, for AES-256.
 const keySize = 32
 
-// purpose is authenticated with every session, so that the keys' other uses, if there are any,
-// produce no sessions.
-const purpose = "croft dashboard session v1"
+// purpose is authenticated with every sealed text, so that a text with one purpose is none with
+// another.
+type purpose string
 
-// Keys seal and open sessions with AES-256-GCM. The first key seals, and every key opens.
-type Keys struct{ keys []cipher.AEAD }
+const (
+	forSession purpose = "croft dashboard session v1"
+	forAttempt purpose = "croft dashboard login v1"
+)
 
-// ParseKeys parses one or two keys: one line each, 32 bytes in base64. To rotate them, insert a new
-// first line, and delete the last line after a session's lifetime.
+// Keys seal and open cookies with AES-256-GCM. The first key seals, and every key opens.
+type Keys struct{ keys atomic.Pointer[[]cipher.AEAD] }
+
+// ParseKeys parses one or two keys: one line each, 32 bytes in base64. To rotate them, append the
+// new key, which then opens sessions at every replica, make it the first line later, and delete the
+// old key after a session's lifetime.
 func ParseKeys(file []byte) (*Keys, error) {
-	k := &Keys{}
+	var keys []cipher.AEAD
 	for i, line := range bytes.Split(file, []byte("\n")) {
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
@@ -34,19 +41,28 @@ func ParseKeys(file []byte) (*Keys, error) {
 		if err != nil || len(key) != keySize {
 			return nil, fmt.Errorf("line %d is no key of 32 bytes in base64: generate one with `openssl rand -base64 32`", i+1)
 		}
-		k.keys = append(k.keys, newAEAD(key))
+		keys = append(keys, newAEAD(key))
 	}
-	if len(k.keys) < 1 || len(k.keys) > 2 {
+	if len(keys) < 1 || len(keys) > 2 {
 		return nil, errors.New("the file must have one or two lines, with a key each: generate one with `openssl rand -base64 32`")
 	}
-	return k, nil
+	return wrapKeys(keys...), nil
 }
+
+func wrapKeys(keys ...cipher.AEAD) *Keys {
+	k := &Keys{}
+	k.keys.Store(&keys)
+	return k
+}
+
+// Replace replaces the keys by others.
+func (k *Keys) Replace(others *Keys) { k.keys.Store(others.keys.Load()) }
 
 // NewKeys returns a random key. Its sessions end with the process.
 func NewKeys() *Keys {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never returns an error
-	return &Keys{keys: []cipher.AEAD{newAEAD(key)}}
+	return wrapKeys(newAEAD(key))
 }
 
 // newAEAD returns AES-GCM with a random nonce in each sealed text. The key has a valid size, so
@@ -63,13 +79,13 @@ func newAEAD(key []byte) cipher.AEAD {
 	return aead
 }
 
-func (k *Keys) seal(text []byte) []byte {
-	return k.keys[0].Seal(nil, nil, text, []byte(purpose))
+func (k *Keys) seal(text []byte, p purpose) []byte {
+	return (*k.keys.Load())[0].Seal(nil, nil, text, []byte(p))
 }
 
-func (k *Keys) open(sealed []byte) (text []byte, ok bool) {
-	for _, key := range k.keys {
-		if text, err := key.Open(nil, nil, sealed, []byte(purpose)); err == nil {
+func (k *Keys) open(sealed []byte, p purpose) (text []byte, ok bool) {
+	for _, key := range *k.keys.Load() {
+		if text, err := key.Open(nil, nil, sealed, []byte(p)); err == nil {
 			return text, true
 		}
 	}

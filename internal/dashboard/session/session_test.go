@@ -40,11 +40,20 @@ func seal(t *testing.T, k *session.Keys, user string, length int) (session.Sessi
 	return s, cookies
 }
 
+// first returns the index of the first cookie, which names the others and is the last to be set.
+func first(cookies []*http.Cookie) int {
+	return slices.IndexFunc(cookies, func(c *http.Cookie) bool { return c.Name == "__Host-croft-session" })
+}
+
 // TestOpen changes the cookies of a session in each way that a browser or another user could.
 func TestOpen(t *testing.T) {
 	k := makeKeys(t, "a")
 	ana, hers := seal(t, k, "ana", 9000)
 	_, his := seal(t, k, "bob", 9000)
+	attempt, err := k.SealAttempt(session.NewAttempt("/", now))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(hers) < 3 {
 		t.Fatalf("the session has %d cookies, want several", len(hers))
 	}
@@ -77,20 +86,23 @@ func TestOpen(t *testing.T) {
 			}
 			return c
 		}), now, false},
-		"with the last cookie missing":      {k, hers[:len(hers)-1], now, false},
-		"with the first cookie missing":     {k, hers[1:], now, false},
+		"with the first cookie missing":     {k, hers[:first(hers)], now, false},
+		"with the last cookie missing":      {k, hers[1:], now, false},
 		"with another user's second cookie": {k, change(func(c []*http.Cookie) []*http.Cookie { c[1].Value = his[1].Value; return c }), now, false},
+		"with another user's first cookie":  {k, change(func(c []*http.Cookie) []*http.Cookie { return append(c[:first(c)], his[first(his)]) }), now, false},
+		"with another user's cookies, too":  {k, append(slices.Clone(his[:first(his)]), hers...), now, true},
 		"with two cookies swapped": {k, change(func(c []*http.Cookie) []*http.Cookie {
-			c[1].Value, c[2].Value = c[2].Value, c[1].Value
+			c[0].Value, c[1].Value = c[1].Value, c[0].Value
 			return c
 		}), now, false},
 		"with a huge number of cookies": {k, change(func(c []*http.Cookie) []*http.Cookie {
-			c[0].Value = "999999999" + c[0].Value[1:]
+			c[first(c)].Value = "999999999" + c[first(c)].Value[1:]
 			return c
 		}), now, false},
-		"with a fewer number of cookies": {k, change(func(c []*http.Cookie) []*http.Cookie { c[0].Value = "1" + c[0].Value[1:]; return c }), now, false},
-		"with a text that is not sealed": {k, []*http.Cookie{{Name: hers[0].Name, Value: "1.eyJ0b2tlbiI6ImEifQ"}}, now, false},
-		"with an empty text":             {k, []*http.Cookie{{Name: hers[0].Name, Value: "1."}}, now, false},
+		"with a fewer number of cookies": {k, change(func(c []*http.Cookie) []*http.Cookie { c[first(c)].Value = "1" + c[first(c)].Value[1:]; return c }), now, false},
+		"with a text that is not sealed": {k, []*http.Cookie{{Name: hers[first(hers)].Name, Value: "1.a.eyJ0b2tlbiI6ImEifQ"}}, now, false},
+		"with a login":                   {k, []*http.Cookie{{Name: hers[first(hers)].Name, Value: "1.a." + attempt.Value}}, now, false},
+		"with an empty text":             {k, []*http.Cookie{{Name: hers[first(hers)].Name, Value: "1.a."}}, now, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.keys.Open(c.cookies, c.at)
@@ -145,7 +157,7 @@ func TestCookies(t *testing.T) {
 			deleted++
 		}
 	}
-	if deleted != len(large)-1 {
+	if deleted != len(large)-1 || first(small) != 0 {
 		t.Errorf("a session with one cookie deletes %d of %d old ones", deleted, len(large)-1)
 	}
 	if _, err := k.Seal(session.New(strings.Repeat("a", 60_000), "ana", now), nil, now); !errors.Is(err, session.ErrTooLarge) {
@@ -153,6 +165,53 @@ func TestCookies(t *testing.T) {
 	}
 	if expired := session.Expire(append(large, &http.Cookie{Name: "theme"})); len(expired) != len(large) {
 		t.Errorf("a logout deletes %d cookies, want %d", len(expired), len(large))
+	}
+}
+
+// TestAttempt opens the cookie of a login in each way that a browser or another user could.
+func TestAttempt(t *testing.T) {
+	k := makeKeys(t, "a")
+	a := session.NewAttempt("/tenants", now)
+	c, err := k.SealAttempt(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sealed := seal(t, k, "ana", 10)
+	_, value, _ := strings.Cut(strings.TrimPrefix(sealed[0].Value, "1."), ".")
+	for name, test := range map[string]struct {
+		keys  *session.Keys
+		value string
+		at    time.Time
+		opens bool
+	}{
+		"as sealed": {k, c.Value, now, true}, "with a new key": {makeKeys(t, "ba"), c.Value, now, true}, "with other keys": {makeKeys(t, "b"), c.Value, now, false},
+		"at its end": {k, c.Value, a.Expiry, false}, "changed": {k, c.Value[:len(c.Value)-4] + "AAAA", now, false}, "empty": {k, "", now, false},
+		"a session": {k, value, now, false},
+	} {
+		got, err := test.keys.OpenAttempt([]*http.Cookie{{Name: "other", Value: "x"}, {Name: c.Name, Value: test.value}}, test.at)
+		if (err == nil) != test.opens || test.opens != (got == a) {
+			t.Errorf("%s: %v, want to open: %t", name, err, test.opens)
+		}
+	}
+	if _, err := k.OpenAttempt(nil, now); !errors.Is(err, session.ErrNone) {
+		t.Errorf("without cookies: %v", err)
+	}
+	if long, err := k.SealAttempt(session.NewAttempt("/"+strings.Repeat("a", 1499), now)); err != nil || len(long.String()) > 4096 {
+		t.Errorf("a long path: %d bytes, %v", len(long.String()), err)
+	}
+}
+
+// TestReplace expects other keys after a change of the file.
+func TestReplace(t *testing.T) {
+	k := makeKeys(t, "a")
+	_, cookies := seal(t, k, "ana", 10)
+	k.Replace(makeKeys(t, "ba"))
+	if _, err := k.Open(cookies, now); err != nil {
+		t.Errorf("with both keys: %v", err)
+	}
+	k.Replace(makeKeys(t, "b"))
+	if _, err := k.Open(cookies, now); !errors.Is(err, session.ErrNone) {
+		t.Errorf("with the new key: %v", err)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -28,7 +30,7 @@ func objects(t *testing.T, o install.Options) []client.Object {
 }
 
 func TestObjectsAreMarkedButNoWalls(t *testing.T) {
-	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Agent: true}) {
+	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Agent: true}) {
 		if o.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			t.Errorf("%s is not marked as croft's", apply.RefOf(o))
 		}
@@ -112,6 +114,59 @@ func TestVerifyByTheClock(t *testing.T) {
 	}
 }
 
+// TestDashboardIsUnbound fails if any option gives the dashboard's ServiceAccount a role, directly or by
+// a group, if its pods have a token, or if they are less confined than the operator's.
+func TestDashboardIsUnbound(t *testing.T) {
+	all := objects(t, install.Options{Image: "croft:test", Authentication: "{}", Roles: []string{"deployer"}, Dashboard: true, Agent: true, AgentJournal: true, VerifySchedule: "@daily"})
+	subjects := []rbacv1.Subject{
+		{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: install.DashboardName},
+		{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + install.DashboardName},
+	}
+	for _, name := range []string{"system:serviceaccounts", "system:serviceaccounts:" + v1alpha1.SystemNamespace, "system:authenticated"} {
+		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: name})
+	}
+	for _, subject := range subjects {
+		if rights, _ := installtest.FindGranted(subject, all); len(rights) > 0 {
+			t.Errorf("%s %s has the rights %v", subject.Kind, subject.Name, rights)
+		}
+	}
+	var operator, dashboard *appsv1.Deployment
+	for _, object := range all {
+		switch o := object.(type) {
+		case *appsv1.Deployment:
+			switch o.Name {
+			case v1alpha1.ManagedBy:
+				operator = o
+			case install.DashboardName:
+				dashboard = o
+			}
+		case *corev1.ServiceAccount:
+			if o.Name == install.DashboardName && ptr.Deref(o.AutomountServiceAccountToken, true) {
+				t.Error("the ServiceAccount's pods get a token")
+			}
+		}
+	}
+	if dashboard == nil {
+		t.Fatal("no dashboard")
+	}
+	pod := dashboard.Spec.Template.Spec
+	if pod.ServiceAccountName != install.DashboardName || ptr.Deref(pod.AutomountServiceAccountToken, true) {
+		t.Errorf("the pods are of %s, with a token", pod.ServiceAccountName)
+	}
+	if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Projected != nil }) {
+		t.Error("the pods have a projected volume, which may contain a token")
+	}
+	other := operator.Spec.Template.Spec
+	if diff := cmp.Diff(other.SecurityContext, pod.SecurityContext) + cmp.Diff(other.Containers[0].SecurityContext, pod.Containers[0].SecurityContext); diff != "" {
+		t.Errorf("the operator's pods (-) and the dashboard's (+):\n%s", diff)
+	}
+	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Agent: true}) {
+		if o.GetName() == install.DashboardName {
+			t.Errorf("%s without the option", apply.RefOf(o))
+		}
+	}
+}
+
 // TestOperatorsRights fails if the operator has a right by a wildcard or twice, or may
 // grant rights that are not limited to names. In TestRights the operator uses its rights.
 // Default tier.
@@ -132,7 +187,7 @@ func TestInstallTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := install.Options{Image: "croft:test", Authentication: "{}", Agent: true, AgentJournal: true}
+	options := install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Agent: true, AgentJournal: true}
 	if _, err := install.Install(t.Context(), c, options); err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,13 @@ type Options struct {
 	// Authentication is an AuthenticationConfiguration (apiserver.config.k8s.io) for croft
 	// proxy, as text. Without it, or without an image, no proxy is installed.
 	Authentication string
+	// Dashboard installs croft dashboard, too. It requires an image.
+	Dashboard bool
+	// DashboardArgs are more arguments of croft dashboard. DashboardEgress are the TCP ports to
+	// which it connects: those of the API server's machines and of the identity provider;
+	// DefaultDashboardEgress by default.
+	DashboardArgs   []string
+	DashboardEgress []int32
 	// Agent installs croft agent, too, on the nodes of pools with waitForNetworks. It
 	// requires an image.
 	Agent bool
@@ -76,6 +83,9 @@ func buildOperatorObjects(o Options) []client.Object {
 	}
 	if o.Image != "" && o.Authentication != "" {
 		all = append(all, buildProxyObjects(o.Image, o.Authentication)...)
+	}
+	if o.Image != "" && o.Dashboard {
+		all = append(all, buildDashboardObjects(o.Image, o.DashboardArgs, o.DashboardEgress)...)
 	}
 	if o.Image != "" && o.Agent {
 		all = append(all, buildAgentObjects(o.Image, o.AgentJournal)...)

@@ -34,7 +34,7 @@ var installedKinds = []schema.GroupVersionKind{
 // belong to another version.
 func buildAllObjects(o Options) []client.Object {
 	every := o
-	every.Image, every.Authentication, every.Agent, every.AgentJournal, every.VerifySchedule = name, "{}", true, true, "@daily"
+	every.Image, every.Authentication, every.Dashboard, every.Agent, every.AgentJournal, every.VerifySchedule = name, "{}", true, true, true, "@daily"
 	return append(buildOperatorObjects(o), buildOperatorObjects(every)...)
 }
 

@@ -66,6 +66,11 @@ func TestChartIsInstall(t *testing.T) {
 	for name, same := range map[string]struct{ install, template []string }{
 		"an image alone": {},
 		"proxy":          {[]string{"--authentication-config", authentication}, []string{"--set-file", "proxy.authenticationConfig=" + authentication}},
+		"dashboard":      {[]string{"--dashboard"}, []string{"--set", "dashboard.enabled=true"}},
+		"dashboard, OpenID": {
+			[]string{"--dashboard", "--dashboard-arg=--public-url=https://dashboard.example.org", "--dashboard-arg=--token-login=false", "--dashboard-egress-port=6443,5556"},
+			[]string{"--set", "dashboard.enabled=true,dashboard.args={--public-url=https://dashboard.example.org,--token-login=false},dashboard.egressPorts={6443,5556}"},
+		},
 		"agent":          {[]string{"--agent"}, []string{"--set", "agent.enabled=true"}},
 		"agent, journal": {[]string{"--agent", "--agent-journal"}, []string{"--set", "agent.enabled=true,agent.journal=true"}},
 		"verify":         {[]string{"--verify-schedule", "17 3 * * *"}, []string{"--set", "verify.schedule=17 3 * * *"}},
@@ -177,6 +182,8 @@ func TestChartValues(t *testing.T) {
 		"platform: {placement: Kyverno}":             "/platform/placement",
 		"operator: {replica: 3}":                     "replica",
 		"operator: {replicas: two}":                  "/operator/replicas",
+		"dashboard: {oidc: {issuerURL: a}}":          "oidc",
+		"dashboard: {egressPorts: [https]}":          "/dashboard/egressPorts",
 		platform + "secondaryNetworks: {a: {b: {}}}": "secondaryNetworks",
 	} {
 		refused := helm(t, nil, append([]string{"template", "croft", chart, "-f", write(t, values)}, chartImageValues...)...)
