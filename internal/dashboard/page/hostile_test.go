@@ -75,7 +75,7 @@ func newPages(text string) map[string]page.Page {
 	}}
 	pages := map[string]page.Page{
 		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
-		"workload": page.NewStory(story), "quota": page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings, false),
+		"workload": page.NewStory(story), "quota": page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),
 		"login":   {Title: "Log in", Heading: "Log in", Body: page.Login{Next: text, Problem: text}},
 		"message": {Title: text, Heading: text, Body: page.Message{Text: text}},

@@ -89,11 +89,12 @@ type Tab struct {
 const (
 	TabOverview  = "Overview"
 	TabWorkloads = "Workloads"
+	TabJobs      = "Jobs"
 	TabQuota     = "Quota"
 	TabAccess    = "Access"
 )
 
-var tabNames = []string{TabOverview, TabWorkloads, TabQuota, TabAccess}
+var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabQuota, TabAccess}
 
 // Link returns the path of a page from its segments. html/template alone would keep slashes and
 // question marks in a name.

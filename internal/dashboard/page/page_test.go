@@ -75,15 +75,17 @@ func TestPages(t *testing.T) {
 		lacks []string
 	}{
 		"problems come first": {page.NewOverview("shop", m, many), []string{
-			"Tenant shop", "Problems", "5 more pods wait or fail", "ReplicaSet shop/web ✗ pods are refused exceeded quota", "quota shop/requests.cpu … 87% used 3500m of 4",
-			"quota shop/secrets", "pod shop/web-0 ✗ CrashLoopBackOff", "Namespaces", "shop-dev croft-viewer look", "You may use", "The same in a terminal croft me -n shop",
-		}, []string{"web-31", "quota shop/pods"}},
-		"no problems":   {page.NewOverview("shop", &me.Me{Tenant: "shop"}, nil), []string{"Problems No pod waits or fails"}, nil},
-		"no workloads":  {page.NewWorkloads("shop", &workloads.List{Hidden: []string{"jobs", "cronjobs"}}, now), []string{"You may not list jobs and cronjobs.", "There are no Deployments", "There are no pods."}, nil},
+			"Tenant shop", "Problems in shop", "5 more pods wait or fail", "ReplicaSet shop/web ✗ pods are refused exceeded quota",
+			"pod shop/web-0 ✗ CrashLoopBackOff", "Namespaces", "shop-dev quota your roles", "You may use", "The same in a terminal croft me -n shop",
+		}, []string{"web-31"}},
+		"no problems":   {page.NewOverview("shop", &me.Me{Tenant: "shop"}, nil), []string{"Problems in shop No pod waits or fails"}, nil},
+		"no workloads":  {page.NewWorkloads("shop", &workloads.List{Hidden: []string{"jobs", "cronjobs"}}, now), []string{"You may not list jobs and cronjobs.", "There are no Deployments", "There are no pods"}, nil},
 		"workloads":     {page.NewWorkloads("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "pod", Namespace: "shop", Name: "web-1", State: "Running", Verdict: why.Good, Created: now.Add(-90 * time.Minute)}}}, now), []string{"Pods", "web-1 pod ✓ Running 90m"}, nil},
-		"quota":         {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Quota of shop-dev There is no quota"}, nil},
-		"access":        {page.NewAccess("shop", m, bindings, false), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
-		"hidden access": {page.NewAccess("shop", m, nil, true), []string{"You may not list the RoleBindings"}, nil},
+		"jobs":          {page.NewJobs("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "job", Namespace: "shop", Name: "nightly", State: "Failed", Verdict: why.Bad, Created: now.Add(-90 * time.Minute)}}}, now), []string{"nightly job ✗ Failed 90m", "kubectl get jobs,cronjobs,daemonsets -n shop"}, []string{"Pods"}},
+		"no jobs":       {page.NewJobs("shop", &workloads.List{}, now), []string{"There are no Jobs, CronJobs and DaemonSets: create one"}, nil},
+		"quota":         {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Other namespaces", "shop-dev"}, nil},
+		"access":        {page.NewAccess("shop", m, bindings), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
+		"hidden access": {page.NewAccess("shop", &me.Me{Namespaces: []me.Namespace{{Name: "shop", Unreadable: []string{"rolebindings"}}}}, nil), []string{"You may not list the RoleBindings"}, nil},
 		"tenants": {page.NewTenants(tenants, page.Filter{}, now), []string{
 			"broken ✗ False Because of this", "old … Unknown NotSeenYet", "good ✓ True Because - a, b, c and 1 more 0 60m", "croft status --all",
 		}, nil},

@@ -27,6 +27,8 @@ type apiServer struct {
 	entry *clientcmdapi.Cluster
 	// users are the users' names by their tokens, and theirs the users' namespaces.
 	users, theirs map[string]string
+	// admins may read everything.
+	admins map[string]bool
 
 	mu sync.Mutex
 	// objects are the JSON documents that exist, and statuses the responses to other paths.
@@ -39,11 +41,12 @@ func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	a := &apiServer{
 		users:  map[string]string{"ana-token": "ana", "bob-token": "bob"},
-		theirs: map[string]string{"ana": "shop", "bob": "bank"}, statuses: map[string]int{},
+		theirs: map[string]string{"ana": "shop", "bob": "bank"}, statuses: map[string]int{}, admins: map[string]bool{},
 		objects: map[string]string{
 			"/api/v1/namespaces/shop/pods":                               `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}]}`,
 			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}`,
 			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
+			"/apis/croft.dev/v1alpha1/tenants":                           `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/namespaces/bank/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"bank","pools":["apps"],"namespaces":["bank"],"egress":"Open"}}`,
 		},
 	}
@@ -91,7 +94,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[],"nonResourceRules":[],"incomplete":false}}`)
-	case namespace != a.theirs[user]:
+	case namespace != a.theirs[user] && !a.admins[user]:
 		respondStatus(w, http.StatusForbidden)
 	case a.objects[r.URL.Path] == "":
 		respondStatus(w, http.StatusNotFound)

@@ -62,6 +62,7 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}":           showOverview,
 		"/namespaces/{namespace}/workloads": showWorkloads,
 		"/namespaces/{namespace}/workloads/{kind}/{name}": showWorkload,
+		"/namespaces/{namespace}/jobs":                    showJobs,
 		"/namespaces/{namespace}/quota":                   showQuota,
 		"/namespaces/{namespace}/access":                  showAccess,
 	} {

@@ -2,6 +2,7 @@ package workloads_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ cronjob t-off: Suspended, good
 					return under.List(ctx, list, opts...)
 				},
 			}).Build()
-			l, err := workloads.Gather(t.Context(), on, "shop")
+			l, err := workloads.Gather(t.Context(), on, "shop", slices.Concat(workloads.Services, workloads.Batch))
 			if c.want == "" {
 				if !apierrors.IsForbidden(err) {
 					t.Errorf("got %v, want forbidden", err)
