@@ -7,15 +7,18 @@ import (
 
 	"golang.org/x/net/html"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/connections"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/catalog"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/observe/netpol"
 )
 
 // payloads are texts that would do harm in a page that did not escape them.
@@ -73,7 +76,14 @@ func newPages(text string) map[string]page.Page {
 	bindings := []rbacv1.RoleBinding{{
 		RoleRef: rbacv1.RoleRef{Kind: text, Name: text}, Subjects: []rbacv1.Subject{{Kind: text, Name: text}, {Kind: "ServiceAccount", Namespace: text, Name: text}},
 	}}
+	verdict := &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true, Allowing: []string{text}}, Ingress: netpol.Direction{Selecting: []string{text}}, Connection: text}
+	policies := &connections.Snapshot{Namespace: text, Policies: []networkingv1.NetworkPolicy{
+		{ObjectMeta: metav1.ObjectMeta{Name: text}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "croft-isolation", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}}},
+	}}
+	peers := []connections.Peer{{Name: text, From: verdict, To: verdict}, {Name: text, Platform: true, From: &netpol.Verdict{}, To: &netpol.Verdict{}}, {Name: netpol.Metadata, To: verdict}}
 	pages := map[string]page.Page{
+		"network":  page.NewNetwork(policies, peers),
 		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"workload": page.NewStory(story), "quota": page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),

@@ -90,11 +90,12 @@ const (
 	TabOverview  = "Overview"
 	TabWorkloads = "Workloads"
 	TabJobs      = "Jobs"
+	TabNetwork   = "Network"
 	TabQuota     = "Quota"
 	TabAccess    = "Access"
 )
 
-var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabQuota, TabAccess}
+var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabNetwork, TabQuota, TabAccess}
 
 // Link returns the path of a page from its segments. html/template alone would keep slashes and
 // question marks in a name.

@@ -9,14 +9,17 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/connections"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/observe/netpol"
 )
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -68,6 +71,16 @@ func TestPages(t *testing.T) {
 		{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: "qa"}, {Kind: "Group", Name: "qa"}}},
 		{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "shop", Name: "ci"}}},
 	}
+	shopPolicies := &connections.Snapshot{Namespace: "shop", Policies: []networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{
+		Name: "croft-isolation", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy},
+	}}}}
+	isolation := []string{"shop/croft-isolation"}
+	allowed := &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true, Allowing: isolation, Selecting: isolation}, Ingress: netpol.Direction{Allowed: true, Allowing: isolation, Selecting: isolation}}
+	denied := &netpol.Verdict{Egress: netpol.Direction{Selecting: isolation}, Ingress: netpol.Direction{Selecting: isolation}}
+	peers := []connections.Peer{
+		{Name: "shop", From: allowed, To: allowed}, {Name: connections.OtherTenants, From: denied, To: denied},
+		{Name: netpol.Metadata, To: &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true}}},
+	}
 	for name, c := range map[string]struct {
 		page page.Page
 		// parts appear in this order.
@@ -78,14 +91,21 @@ func TestPages(t *testing.T) {
 			"Tenant shop", "Problems in shop", "5 more pods wait or fail", "ReplicaSet shop/web ✗ pods are refused exceeded quota",
 			"pod shop/web-0 ✗ CrashLoopBackOff", "Namespaces", "shop-dev quota your roles", "You may use", "The same in a terminal croft me -n shop",
 		}, []string{"web-31"}},
-		"no problems":   {page.NewOverview("shop", &me.Me{Tenant: "shop"}, nil), []string{"Problems in shop No pod waits or fails"}, nil},
-		"no workloads":  {page.NewWorkloads("shop", &workloads.List{Hidden: []string{"jobs", "cronjobs"}}, now), []string{"You may not list jobs and cronjobs.", "There are no Deployments", "There are no pods"}, nil},
-		"workloads":     {page.NewWorkloads("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "pod", Namespace: "shop", Name: "web-1", State: "Running", Verdict: why.Good, Created: now.Add(-90 * time.Minute)}}}, now), []string{"Pods", "web-1 pod ✓ Running 90m"}, nil},
-		"jobs":          {page.NewJobs("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "job", Namespace: "shop", Name: "nightly", State: "Failed", Verdict: why.Bad, Created: now.Add(-90 * time.Minute)}}}, now), []string{"nightly job ✗ Failed 90m", "kubectl get jobs,cronjobs,daemonsets -n shop"}, []string{"Pods"}},
-		"no jobs":       {page.NewJobs("shop", &workloads.List{}, now), []string{"There are no Jobs, CronJobs and DaemonSets: create one"}, nil},
-		"quota":         {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Other namespaces", "shop-dev"}, nil},
-		"access":        {page.NewAccess("shop", m, bindings), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
-		"hidden access": {page.NewAccess("shop", &me.Me{Namespaces: []me.Namespace{{Name: "shop", Unreadable: []string{"rolebindings"}}}}, nil), []string{"You may not list the RoleBindings"}, nil},
+		"no problems":  {page.NewOverview("shop", &me.Me{Tenant: "shop"}, nil), []string{"Problems in shop No pod waits or fails"}, nil},
+		"no workloads": {page.NewWorkloads("shop", &workloads.List{Hidden: []string{"jobs", "cronjobs"}}, now), []string{"You may not list jobs and cronjobs.", "There are no Deployments", "There are no pods"}, nil},
+		"workloads":    {page.NewWorkloads("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "pod", Namespace: "shop", Name: "web-1", State: "Running", Verdict: why.Good, Created: now.Add(-90 * time.Minute)}}}, now), []string{"Pods", "web-1 pod ✓ Running 90m"}, nil},
+		"jobs":         {page.NewJobs("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "job", Namespace: "shop", Name: "nightly", State: "Failed", Verdict: why.Bad, Created: now.Add(-90 * time.Minute)}}}, now), []string{"nightly job ✗ Failed 90m", "kubectl get jobs,cronjobs,daemonsets -n shop"}, []string{"Pods"}},
+		"no jobs":      {page.NewJobs("shop", &workloads.List{}, now), []string{"There are no Jobs, CronJobs and DaemonSets: create one"}, nil},
+		"quota":        {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Other namespaces", "shop-dev"}, nil},
+		"network": {page.NewNetwork(shopPolicies, peers), []string{
+			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed.",
+			"shop (this namespace) ✓ can connect allowed by shop/croft-isolation ✓ can connect",
+			"other tenants cannot connect denied, since no rule allows it of shop/croft-isolation cannot connect", "metadata - - ✗ can connect allowed, since no policy selects the pod",
+			"NetworkPolicies", "croft-isolation yes", "kubectl describe networkpolicies -n shop",
+		}, nil},
+		"network without a wall": {page.NewNetwork(&connections.Snapshot{Namespace: "shop"}, nil), []string{"Ask a platform admin for croft reach.", "There are no NetworkPolicies"}, []string{"can connect"}},
+		"access":                 {page.NewAccess("shop", m, bindings), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
+		"hidden access":          {page.NewAccess("shop", &me.Me{Namespaces: []me.Namespace{{Name: "shop", Unreadable: []string{"rolebindings"}}}}, nil), []string{"You may not list the RoleBindings"}, nil},
 		"tenants": {page.NewTenants(tenants, page.Filter{}, now), []string{
 			"broken ✗ False Because of this", "old … Unknown NotSeenYet", "good ✓ True Because - a, b, c and 1 more 0 60m", "croft status --all",
 		}, nil},

@@ -46,6 +46,7 @@ func startAPIServer(t *testing.T) *apiServer {
 			"/api/v1/namespaces/shop/pods":                               `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}]}`,
 			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}`,
 			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
+			"/api/v1/namespaces":                                         `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/tenants":                           `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/namespaces/bank/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"bank","pools":["apps"],"namespaces":["bank"],"egress":"Open"}}`,
 		},
@@ -54,7 +55,8 @@ func startAPIServer(t *testing.T) *apiServer {
 		"DeploymentList": "/apis/apps/v1/namespaces/NS/deployments", "ReplicaSetList": "/apis/apps/v1/namespaces/NS/replicasets", "StatefulSetList": "/apis/apps/v1/namespaces/NS/statefulsets",
 		"DaemonSetList": "/apis/apps/v1/namespaces/NS/daemonsets", "JobList": "/apis/batch/v1/namespaces/NS/jobs", "CronJobList": "/apis/batch/v1/namespaces/NS/cronjobs",
 		"EventList": "/api/v1/namespaces/NS/events", "ResourceQuotaList": "/api/v1/namespaces/NS/resourcequotas", "RoleBindingList": "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
-		"PodList": "/api/v1/namespaces/NS/pods", "PodDisruptionBudgetList": "/apis/policy/v1/namespaces/NS/poddisruptionbudgets",
+		"NetworkPolicyList": "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
+		"PodList":           "/api/v1/namespaces/NS/pods", "PodDisruptionBudgetList": "/apis/policy/v1/namespaces/NS/poddisruptionbudgets",
 	} {
 		parts := strings.Split(path, "/namespaces/")
 		version := strings.TrimPrefix(strings.TrimPrefix(parts[0], "/apis/"), "/api/")

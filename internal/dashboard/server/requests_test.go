@@ -29,6 +29,7 @@ func TestRequests(t *testing.T) {
 		{"/namespaces/shop/workloads", 3, ""},
 		{"/namespaces/shop/jobs", 3, ""},
 		{"/namespaces/shop/workloads/pod/web-1", 5, "why reads each object of the chain from the pod to its node"},
+		{"/namespaces/shop/network", 3, ""},
 		{"/namespaces/shop/quota", 2, ""},
 		{"/namespaces/shop/access", 3, ""},
 		{"/open?namespace=shop", 0, ""},

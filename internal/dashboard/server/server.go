@@ -63,6 +63,7 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}/workloads": showWorkloads,
 		"/namespaces/{namespace}/workloads/{kind}/{name}": showWorkload,
 		"/namespaces/{namespace}/jobs":                    showJobs,
+		"/namespaces/{namespace}/network":                 showNetwork,
 		"/namespaces/{namespace}/quota":                   showQuota,
 		"/namespaces/{namespace}/access":                  showAccess,
 	} {

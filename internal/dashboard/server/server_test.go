@@ -13,7 +13,7 @@ import (
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
 	"/", "/tenants", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
-	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/jobs", "/namespaces/NS/quota", "/namespaces/NS/access",
+	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/quota", "/namespaces/NS/access",
 }
 
 // TestHeaders expects the security headers in every response, also in errors and redirects.
@@ -36,6 +36,7 @@ func TestHeaders(t *testing.T) {
 		{"start", user, "GET", "/", nil, 200},
 		{"overview", user, "GET", "/namespaces/shop", nil, 200},
 		{"workload", user, "GET", "/namespaces/shop/workloads/pod/web-1", nil, 200},
+		{"network", user, "GET", "/namespaces/shop/network", nil, 200},
 		{"quota", user, "GET", "/namespaces/shop/quota", nil, 200},
 		{"access", user, "GET", "/namespaces/shop/access", nil, 200},
 		{"without a body", user, "HEAD", "/namespaces/shop/access", nil, 200},
@@ -171,6 +172,7 @@ func TestPages(t *testing.T) {
 		"/namespaces/shop/workloads":          "Pending, no node",
 		"/namespaces/shop/workloads/po/web-1": "pod/web-1 in shop: waits for a node",
 		"/namespaces/shop/quota":              "There is no quota",
+		"/namespaces/shop/network":            "not among the NetworkPolicies",
 		"/namespaces/shop/access":             "You are ana",
 	} {
 		if got := b.get(path); got.status != http.StatusOK || !strings.Contains(got.body, part) {

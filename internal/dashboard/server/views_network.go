@@ -1,0 +1,29 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/dashboard/connections"
+	"croft.dev/croft/internal/dashboard/page"
+)
+
+func showNetwork(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+	namespace, err := readNamespace(r)
+	if err != nil {
+		return page.Page{}, err
+	}
+	s, err := connections.Gather(ctx, c, namespace)
+	if err != nil {
+		return page.Page{}, err
+	}
+	var peers []connections.Peer
+	if s.HasWall() {
+		if peers, err = s.Evaluate(); err != nil {
+			return page.Page{}, err
+		}
+	}
+	return page.NewNetwork(s, peers), nil
+}
