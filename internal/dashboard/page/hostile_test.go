@@ -85,7 +85,17 @@ func newPages(text string) map[string]page.Page {
 	pages := map[string]page.Page{
 		"network":  page.NewNetwork(policies, peers),
 		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
-		"workload": page.NewStory(story), "quota": page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
+		"story": page.NewStory(story),
+		"workload": page.NewWorkload(story, page.Details{
+			Events:  []corev1.Event{{Type: corev1.EventTypeWarning, Reason: text, Message: text, InvolvedObject: corev1.ObjectReference{Kind: text, Name: text}, Source: corev1.EventSource{Component: text}}, {ReportingController: text}},
+			Pods:    []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: text}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: text}}},
+			Log:     &page.Log{Containers: []string{text, "b"}, Container: text, Text: text},
+			Changes: []page.Change{{Name: "restart"}, {Name: "scale"}},
+		}),
+		"no log":       page.NewWorkload(story, page.Details{Log: &page.Log{Containers: []string{text}, Container: text, Problem: text}}),
+		"confirmation": page.NewConfirmation(story.Target, page.Confirmation{Question: text, Effect: text, Warnings: []string{text}, Button: "Scale", Action: page.Link(text), Back: page.Link(text), Fields: map[string]string{"replicas": "1"}, Command: text}),
+		"refusal":      page.NewConfirmation(story.Target, page.Confirmation{Question: text, Refused: text, Back: page.Link(text), Command: text}),
+		"quota":        page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),
 		"login":   {Title: "Log in", Heading: "Log in", Body: page.Login{Next: text, Problem: text}},
 		"message": {Title: text, Heading: text, Body: page.Message{Text: text}},

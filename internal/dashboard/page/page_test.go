@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/connections"
@@ -97,6 +99,21 @@ func TestPages(t *testing.T) {
 		"jobs":         {page.NewJobs("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "job", Namespace: "shop", Name: "nightly", State: "Failed", Verdict: why.Bad, Created: now.Add(-90 * time.Minute)}}}, now), []string{"nightly job ✗ Failed 90m", "kubectl get jobs,cronjobs,daemonsets -n shop"}, []string{"Pods"}},
 		"no jobs":      {page.NewJobs("shop", &workloads.List{}, now), []string{"There are no Jobs, CronJobs and DaemonSets: create one"}, nil},
 		"quota":        {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Other namespaces", "shop-dev"}, nil},
+		"workload": {page.NewWorkload(&why.Story{Target: why.Target{Kind: "deployment", Namespace: "shop", Name: "web"}, Verdict: why.Good, Summary: "is available"}, page.Details{
+			Events:  []corev1.Event{{Type: "Warning", Reason: "BackOff", Message: "restarts", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "web-1"}, Source: corev1.EventSource{Component: "kubelet"}, LastTimestamp: metav1.Time{Time: now}}},
+			Pods:    []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}},
+			Changes: []page.Change{{Name: "restart"}, {Name: "scale", Replicas: ptr.To[int32](3)}},
+		}), []string{
+			"deployment/web in shop: is available", "Change", "Restart", "Replicas", "Scale", "Pods", "web-1 … Pending, no node",
+			"Events", "2026-11-26 12:00:00 UTC pod/web-1 … BackOff restarts kubelet", "kubectl events --for deployment/web -n shop",
+		}, []string{"Log of"}},
+		"log of a pod": {page.NewWorkload(&why.Story{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}}, page.Details{
+			Log: &page.Log{Containers: []string{"main", "side"}, Container: "side", Previous: true, Text: strings.Repeat("early\n", 20_000) + strings.Repeat("x", 3000) + "\nlast\n"},
+		}), []string{
+			"There are no events", "Log of side before its last restart", "main", "side", "Download the whole log", strings.Repeat("x", 2000) + "… last", "kubectl logs pod/web-1 -c side -n shop",
+		}, []string{strings.Repeat("early ", 17_000), strings.Repeat("x", 2001)}},
+		"no log yet":   {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{Problem: "it waits to start"}}), []string{"There is no log: it waits to start"}, nil},
+		"an empty log": {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{}}), []string{"The log is empty"}, nil},
 		"network": {page.NewNetwork(shopPolicies, peers), []string{
 			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed.",
 			"shop (this namespace) ✓ can connect allowed by shop/croft-isolation ✓ can connect",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
@@ -31,7 +32,8 @@ type apiServer struct {
 	admins map[string]bool
 
 	mu sync.Mutex
-	// objects are the JSON documents that exist, and statuses the responses to other paths.
+	// objects are the JSON documents that exist, and statuses the responses to other paths, or to
+	// methods and paths.
 	objects  map[string]string
 	statuses map[string]int
 	requests []*http.Request
@@ -44,7 +46,10 @@ func startAPIServer(t *testing.T) *apiServer {
 		theirs: map[string]string{"ana": "shop", "bob": "bank"}, statuses: map[string]int{}, admins: map[string]bool{},
 		objects: map[string]string{
 			"/api/v1/namespaces/shop/pods":                               `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}]}`,
-			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}`,
+			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"spec":{"containers":[{"name":"main"},{"name":"side"}]},"status":{"phase":"Pending"}}`,
+			"/api/v1/namespaces/shop/pods/web-1/log":                     "first line\nlast line <b>\n",
+			"/apis/apps/v1/namespaces/shop/deployments/web":              `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"web","uid":"1"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}}}}`,
+			"/apis/batch/v1/namespaces/shop/jobs/nightly":                `{"kind":"Job","apiVersion":"batch/v1","metadata":{"namespace":"shop","name":"nightly"}}`,
 			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
 			"/api/v1/namespaces":                                         `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/tenants":                           `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
@@ -80,6 +85,8 @@ func startAPIServer(t *testing.T) *apiServer {
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	a.requests = append(a.requests, r)
 	w.Header().Set("Content-Type", "application/json")
 	user := a.users[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
@@ -88,6 +95,8 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case user == "":
 		respondStatus(w, http.StatusUnauthorized)
+	case a.statuses[r.Method+" "+r.URL.Path] != 0:
+		respondStatus(w, a.statuses[r.Method+" "+r.URL.Path])
 	case a.statuses[r.URL.Path] != 0:
 		respondStatus(w, a.statuses[r.URL.Path])
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
@@ -107,7 +116,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func respondStatus(w http.ResponseWriter, code int) {
 	w.WriteHeader(code)
-	reason := map[int]string{401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 500: "InternalError"}[code]
+	reason := map[int]string{400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 422: "Invalid", 500: "InternalError"}[code]
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "because"})
 }
 

@@ -10,7 +10,7 @@ const mostRequests = 3
 
 // TestRequests counts the requests to the cluster for each page. The numbers are independent of the
 // number of namespaces of the tenant, and of the number of objects. A page with more than mostRequests
-// needs a reason.
+// needs a reason. The page of a workload sends more if its pods have a pool, volumes or a node.
 func TestRequests(t *testing.T) {
 	a := startAPIServer(t)
 	a.objects["/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft"] = strings.Replace(
@@ -28,7 +28,9 @@ func TestRequests(t *testing.T) {
 		{"/namespaces/shop", 3, ""},
 		{"/namespaces/shop/workloads", 3, ""},
 		{"/namespaces/shop/jobs", 3, ""},
-		{"/namespaces/shop/workloads/pod/web-1", 5, "why reads each object of the chain from the pod to its node"},
+		{"/namespaces/shop/workloads/pod/web-1", 6, "why reads each object of the chain from the pod to its node; and the log"},
+		{"/namespaces/shop/workloads/deployment/web", 7, "why reads each object of the chain from the Deployment to its nodes"},
+		{"/namespaces/shop/workloads/pod/web-1/log?container=main", 1, ""},
 		{"/namespaces/shop/network", 3, ""},
 		{"/namespaces/shop/quota", 2, ""},
 		{"/namespaces/shop/access", 3, ""},

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"croft.dev/croft/internal/dashboard/cluster"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/session"
@@ -69,6 +67,8 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 	} {
 		mux.HandleFunc("GET "+pattern, d.newPageHandler(show))
 	}
+	mux.HandleFunc("GET /namespaces/{namespace}/workloads/pod/{name}/log", d.downloadLog)
+	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(changeWorkload))
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		s, _ := d.Keys.Open(r.Cookies(), time.Now())
 		d.respondMissing(w, s)
@@ -77,19 +77,13 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 }
 
 // view reads the data of a page with the user's client.
-type view func(ctx context.Context, c client.Client, r *http.Request) (page.Page, error)
+type view func(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error)
 
 // newPageHandler returns the handler of a page that needs a login.
 func (d *dashboard) newPageHandler(show view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s, err := d.Keys.Open(r.Cookies(), time.Now())
-		if err != nil || s.Token == "" {
-			redirectToLogin(w, r)
-			return
-		}
-		c, err := d.Cluster.Connect(s.Token)
-		if err != nil {
-			d.respondError(w, r, s, err)
+		s, c, ok := d.openConnection(w, r)
+		if !ok {
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)

@@ -13,7 +13,7 @@ import (
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
 	"/", "/tenants", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
-	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/quota", "/namespaces/NS/access",
+	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/quota", "/namespaces/NS/access",
 }
 
 // TestHeaders expects the security headers in every response, also in errors and redirects.
@@ -23,7 +23,7 @@ func TestHeaders(t *testing.T) {
 	user, stranger := open().logIn("ana-token"), open()
 	panics := serveHandler(t, (&dashboard{newOptions(t, a)}).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
 	form := url.Values{"token": {"x"}}
-	a.setStatus("/apis/apps/v1/namespaces/shop/deployments", http.StatusInternalServerError)
+	a.setStatus("/apis/apps/v1/namespaces/shop/statefulsets", http.StatusInternalServerError)
 	a.setStatus("/apis/croft.dev/v1alpha1/tenants", http.StatusForbidden)
 	for _, c := range []struct {
 		name   string
@@ -36,6 +36,9 @@ func TestHeaders(t *testing.T) {
 		{"start", user, "GET", "/", nil, 200},
 		{"overview", user, "GET", "/namespaces/shop", nil, 200},
 		{"workload", user, "GET", "/namespaces/shop/workloads/pod/web-1", nil, 200},
+		{"a Deployment", user, "GET", "/namespaces/shop/workloads/deployment/web", nil, 200},
+		{"a log", user, "GET", "/namespaces/shop/workloads/pod/web-1/log?container=main", nil, 200},
+		{"a forged change", user, "POST", "/namespaces/shop/workloads/deployment/web/restart", form, 403},
 		{"network", user, "GET", "/namespaces/shop/network", nil, 200},
 		{"quota", user, "GET", "/namespaces/shop/quota", nil, 200},
 		{"access", user, "GET", "/namespaces/shop/access", nil, 200},

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/cluster"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/me"
-	"croft.dev/croft/internal/diagnose/why"
 )
 
-func showStart(ctx context.Context, c client.Client, _ *http.Request) (page.Page, error) {
+func showStart(ctx context.Context, c *cluster.Client, _ *http.Request) (page.Page, error) {
 	var tenants v1alpha1.TenantList
 	err := c.List(ctx, &tenants)
 	hidden := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
@@ -27,7 +27,7 @@ func showStart(ctx context.Context, c client.Client, _ *http.Request) (page.Page
 	return page.NewStart(tenants.Items, hidden, time.Now()), nil
 }
 
-func showTenants(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+func showTenants(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
 	var tenants v1alpha1.TenantList
 	if err := c.List(ctx, &tenants); err != nil {
 		return page.Page{}, err
@@ -57,7 +57,7 @@ func readNamespace(r *http.Request) (string, error) {
 	return namespace, nil
 }
 
-func showOverview(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+func showOverview(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
 	namespace, m, err := readRules(ctx, c, r)
 	if err != nil {
 		return page.Page{}, err
@@ -85,11 +85,11 @@ func readRules(ctx context.Context, c client.Reader, r *http.Request) (string, *
 	return namespace, m, err
 }
 
-func showWorkloads(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+func showWorkloads(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
 	return gatherWorkloads(ctx, c, r, workloads.Services, page.NewWorkloads)
 }
 
-func showJobs(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+func showJobs(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
 	return gatherWorkloads(ctx, c, r, workloads.Batch, page.NewJobs)
 }
 
@@ -107,29 +107,7 @@ func gatherWorkloads(
 	return newPage(namespace, l, time.Now()), nil
 }
 
-// showWorkload does not decode messages of AWS: that would need credentials of the dashboard.
-func showWorkload(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
-	namespace, err := readNamespace(r)
-	if err != nil {
-		return page.Page{}, err
-	}
-	name := r.PathValue("name")
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return page.Page{}, errMissing
-	}
-	target, err := why.ParseTarget([]string{r.PathValue("kind"), name}, namespace)
-	if err != nil || target.Namespace == "" {
-		return page.Page{}, errMissing
-	}
-	snapshot, err := why.Gather(ctx, c, target)
-	if err != nil {
-		return page.Page{}, err
-	}
-	story := why.ExplainSnapshot(snapshot)
-	return page.NewStory(&story), nil
-}
-
-func showQuota(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+func showQuota(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
 	namespace, m, err := readRules(ctx, c, r)
 	if err != nil {
 		return page.Page{}, err
@@ -140,7 +118,7 @@ func showQuota(ctx context.Context, c client.Client, r *http.Request) (page.Page
 	return page.NewQuota(namespace, m), nil
 }
 
-func showAccess(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+func showAccess(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
 	namespace, err := readNamespace(r)
 	if err != nil {
 		return page.Page{}, err

@@ -4,13 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"croft.dev/croft/internal/dashboard/cluster"
 	"croft.dev/croft/internal/dashboard/connections"
 	"croft.dev/croft/internal/dashboard/page"
 )
 
-func showNetwork(ctx context.Context, c client.Client, r *http.Request) (page.Page, error) {
+func showNetwork(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
 	namespace, err := readNamespace(r)
 	if err != nil {
 		return page.Page{}, err

@@ -65,7 +65,7 @@ func Gather(ctx context.Context, c client.Reader, namespace string, kinds Group)
 
 func newReaders() []reader {
 	return []reader{
-		{"pod", &corev1.PodList{}, evaluateItems(func(l *corev1.PodList) []corev1.Pod { return l.Items }, evaluatePod)},
+		{"pod", &corev1.PodList{}, evaluateItems(func(l *corev1.PodList) []corev1.Pod { return l.Items }, EvaluatePod)},
 		{"deployment", &appsv1.DeploymentList{}, evaluateItems(func(l *appsv1.DeploymentList) []appsv1.Deployment { return l.Items }, evaluateDeployment)},
 		{"statefulset", &appsv1.StatefulSetList{}, evaluateItems(func(l *appsv1.StatefulSetList) []appsv1.StatefulSet { return l.Items }, evaluateStatefulSet)},
 		{"daemonset", &appsv1.DaemonSetList{}, evaluateItems(func(l *appsv1.DaemonSetList) []appsv1.DaemonSet { return l.Items }, evaluateDaemonSet)},
