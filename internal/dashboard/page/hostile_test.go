@@ -10,15 +10,18 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/connections"
+	"croft.dev/croft/internal/dashboard/hosts"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/catalog"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
 	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 // payloads are texts that would do harm in a page that did not escape them.
@@ -82,7 +85,17 @@ func newPages(text string) map[string]page.Page {
 		{ObjectMeta: metav1.ObjectMeta{Name: "croft-isolation", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}}},
 	}}
 	peers := []connections.Peer{{Name: text, From: verdict, To: verdict}, {Name: text, Platform: true, From: &netpol.Verdict{}, To: &netpol.Verdict{}}, {Name: netpol.Metadata, To: verdict}}
+	reasons := []trial.Reason{{Source: text, Rule: text, Message: text, Line: 2}}
+	report := &trial.Report{Unknown: []string{text}, Results: []trial.Result{
+		{Line: 1, Object: text, CreatedFrom: text, Verdict: trial.Refused, Refusals: reasons},
+		{Line: 1, Object: text, Verdict: trial.Warned, Warnings: reasons, Changes: []trial.Change{{Path: text, Before: text, After: text}}},
+	}}
 	pages := map[string]page.Page{
+		"hosts": page.NewHosts(text, m, &hosts.Snapshot{Hidden: []string{text}, Objects: []unstructured.Unstructured{
+			{Object: map[string]any{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": text}, "spec": map[string]any{"rules": []any{map[string]any{"host": text}, map[string]any{}}}}},
+			{Object: map[string]any{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": map[string]any{"name": text}, "spec": map[string]any{"hostnames": []any{text + "."}}}},
+		}}),
+		"try": page.NewTry(text, text, "", report), "nothing tried": page.NewTry(text, text, text, nil),
 		"network":  page.NewNetwork(policies, peers),
 		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"story": page.NewStory(story),

@@ -42,7 +42,7 @@ type Page struct {
 	Body Body
 }
 
-// Body is the content of a page: Sections, Story, Confirmation, Login or Message.
+// Body is the content of a page: Sections, Story, Confirmation, Try, Login or Message.
 type Body interface{ templateName() string }
 
 // Message is a page that only consists of a text.
@@ -90,11 +90,13 @@ const (
 	TabWorkloads = "Workloads"
 	TabJobs      = "Jobs"
 	TabNetwork   = "Network"
+	TabHosts     = "Hosts"
 	TabQuota     = "Quota"
+	TabTry       = "Try"
 	TabAccess    = "Access"
 )
 
-var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabNetwork, TabQuota, TabAccess}
+var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabNetwork, TabHosts, TabQuota, TabAccess, TabTry}
 
 // Link returns the path of a page from its segments. html/template alone would keep slashes and
 // question marks in a name.
@@ -121,7 +123,7 @@ func clip(text string) string {
 func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 
 // parsed are the templates of the pages, by the name of their body.
-var parsed = parseTemplates("sections", "story", "confirmation", "login", "message")
+var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "message")
 
 func parseTemplates(bodies ...string) map[string]*template.Template {
 	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb}).ParseFS(templates, "templates/*.html"))

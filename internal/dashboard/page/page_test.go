@@ -13,15 +13,18 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/connections"
+	"croft.dev/croft/internal/dashboard/hosts"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
 	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -114,6 +117,20 @@ func TestPages(t *testing.T) {
 		}, []string{strings.Repeat("early ", 17_000), strings.Repeat("x", 2001)}},
 		"no log yet":   {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{Problem: "it waits to start"}}), []string{"There is no log: it waits to start"}, nil},
 		"an empty log": {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{}}), []string{"The log is empty"}, nil},
+		"hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop", Rules: v1alpha1.TenantRulesSpec{Domains: []string{"*.shop.example.org"}}}, &hosts.Snapshot{Hidden: []string{"Gateways"}, Objects: []unstructured.Unstructured{
+			{Object: map[string]any{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": "web"}, "spec": map[string]any{"rules": []any{map[string]any{"host": "a.shop.example.org"}, map[string]any{}}}}},
+		}}), []string{
+			"You may not list Gateways. A refused host is older than the rules", "every host Ingress/web ✗ refused: outside of the domains", "a.shop.example.org Ingress/web ✓ allowed", "Domains of tenant shop", "*.shop.example.org",
+		}, nil},
+		"no hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop"}, &hosts.Snapshot{}), []string{"No Ingress, Gateway, route or Certificate has a host: write", "The tenant has no domains: a platform admin grants"}, []string{"refused"}},
+		"try": {page.NewTry("shop", "kind: Pod", "", &trial.Report{Unknown: []string{"the quota"}, Results: []trial.Result{
+			{Line: 1, Object: "Deployment/web", Verdict: trial.Admitted},
+			{Line: 9, Object: "Pod", CreatedFrom: "Deployment/web", Verdict: trial.Refused, Refusals: []trial.Reason{{Source: "croft-pods", Rule: "host", Message: "spec.hostNetwork: no", Line: 12}}},
+		}}), []string{
+			"kind: Pod", "1 of 2 objects refused, 1 admitted", "1 Deployment/web ✓ admitted", "9 Pod of Deployment/web ✗ refused croft-pods, rule host line 12: spec.hostNetwork: no",
+			"Unknown the quota", "croft try --live -n shop MANIFEST...",
+		}, nil},
+		"nothing tried": {page.NewTry("shop", "", "there is no object", nil), []string{"✗ there is no object"}, []string{"Results"}},
 		"network": {page.NewNetwork(shopPolicies, peers), []string{
 			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed.",
 			"shop (this namespace) ✓ can connect allowed by shop/croft-isolation ✓ can connect",

@@ -51,6 +51,7 @@ func startAPIServer(t *testing.T) *apiServer {
 			"/apis/apps/v1/namespaces/shop/deployments/web":              `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"web","uid":"1"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}}}}`,
 			"/apis/batch/v1/namespaces/shop/jobs/nightly":                `{"kind":"Job","apiVersion":"batch/v1","metadata":{"namespace":"shop","name":"nightly"}}`,
 			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
+			"/apis/networking.k8s.io/v1/namespaces/shop/ingresses":       `{"kind":"IngressList","apiVersion":"networking.k8s.io/v1","items":[{"metadata":{"namespace":"shop","name":"web"},"spec":{"rules":[{"host":"www.bank.example.org"}]}}]}`,
 			"/api/v1/namespaces":                                         `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/tenants":                           `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/namespaces/bank/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"bank","pools":["apps"],"namespaces":["bank"],"egress":"Open"}}`,

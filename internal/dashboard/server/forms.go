@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -17,9 +18,22 @@ var noDeadline time.Time
 // goes next.
 type form func(ctx context.Context, c *cluster.Client, r *http.Request) (p page.Page, next string, err error)
 
+// largestTrialForm is the maximum size of a form with manifests, in which a character may have three
+// bytes.
+const largestTrialForm = 4 * page.LongestTrial
+
 // newFormHandler returns the handler of a form that needs a login.
-func (d *dashboard) newFormHandler(handle form) http.HandlerFunc {
+func (d *dashboard) newFormHandler(limit int64, handle form) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		// openForm does not parse the form again.
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		var tooLarge *http.MaxBytesError
+		if err := r.ParseForm(); errors.As(err, &tooLarge) {
+			d.respond(w, http.StatusRequestEntityTooLarge, session.Session{}, page.Page{
+				Title: "Too large", Heading: "The form is too large", Body: page.Message{Text: "Use the command of the page instead."},
+			})
+			return
+		}
 		s, ok := d.openForm(w, r)
 		if !ok {
 			return

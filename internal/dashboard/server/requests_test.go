@@ -32,8 +32,10 @@ func TestRequests(t *testing.T) {
 		{"/namespaces/shop/workloads/deployment/web", 7, "why reads each object of the chain from the Deployment to its nodes"},
 		{"/namespaces/shop/workloads/pod/web-1/log?container=main", 1, ""},
 		{"/namespaces/shop/network", 3, ""},
+		{"/namespaces/shop/hosts", 7, "six kinds have hosts, and the rules have the domains"},
 		{"/namespaces/shop/quota", 2, ""},
 		{"/namespaces/shop/access", 3, ""},
+		{"/namespaces/shop/try", 1, ""},
 		{"/open?namespace=shop", 0, ""},
 	} {
 		t.Run(c.path, func(t *testing.T) {

@@ -62,13 +62,16 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}/workloads/{kind}/{name}": showWorkload,
 		"/namespaces/{namespace}/jobs":                    showJobs,
 		"/namespaces/{namespace}/network":                 showNetwork,
+		"/namespaces/{namespace}/hosts":                   showHosts,
 		"/namespaces/{namespace}/quota":                   showQuota,
 		"/namespaces/{namespace}/access":                  showAccess,
+		"/namespaces/{namespace}/try":                     showTry,
 	} {
 		mux.HandleFunc("GET "+pattern, d.newPageHandler(show))
 	}
 	mux.HandleFunc("GET /namespaces/{namespace}/workloads/pod/{name}/log", d.downloadLog)
-	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(changeWorkload))
+	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(largestForm, changeWorkload))
+	mux.HandleFunc("POST /namespaces/{namespace}/try", d.newFormHandler(largestTrialForm, tryManifests))
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		s, _ := d.Keys.Open(r.Cookies(), time.Now())
 		d.respondMissing(w, s)

@@ -13,7 +13,7 @@ import (
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
 	"/", "/tenants", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
-	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/quota", "/namespaces/NS/access",
+	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
 }
 
 // TestHeaders expects the security headers in every response, also in errors and redirects.
@@ -40,8 +40,11 @@ func TestHeaders(t *testing.T) {
 		{"a log", user, "GET", "/namespaces/shop/workloads/pod/web-1/log?container=main", nil, 200},
 		{"a forged change", user, "POST", "/namespaces/shop/workloads/deployment/web/restart", form, 403},
 		{"network", user, "GET", "/namespaces/shop/network", nil, 200},
+		{"hosts", user, "GET", "/namespaces/shop/hosts", nil, 200},
 		{"quota", user, "GET", "/namespaces/shop/quota", nil, 200},
 		{"access", user, "GET", "/namespaces/shop/access", nil, 200},
+		{"try", user, "GET", "/namespaces/shop/try", nil, 200},
+		{"a forged trial", user, "POST", "/namespaces/shop/try", form, 403},
 		{"without a body", user, "HEAD", "/namespaces/shop/access", nil, 200},
 		{"a hidden list", user, "GET", "/tenants", nil, 404},
 		{"an error of the cluster", user, "GET", "/namespaces/shop/workloads", nil, 502},
@@ -175,6 +178,7 @@ func TestPages(t *testing.T) {
 		"/namespaces/shop/workloads":          "Pending, no node",
 		"/namespaces/shop/workloads/po/web-1": "pod/web-1 in shop: waits for a node",
 		"/namespaces/shop/quota":              "There is no quota",
+		"/namespaces/shop/hosts":              "refused: outside of the domains",
 		"/namespaces/shop/network":            "not among the NetworkPolicies",
 		"/namespaces/shop/access":             "You are ana",
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"croft.dev/croft/internal/dashboard/cluster"
 	"croft.dev/croft/internal/dashboard/connections"
+	"croft.dev/croft/internal/dashboard/hosts"
 	"croft.dev/croft/internal/dashboard/page"
 )
 
@@ -25,4 +26,16 @@ func showNetwork(ctx context.Context, c *cluster.Client, r *http.Request) (page.
 		}
 	}
 	return page.NewNetwork(s, peers), nil
+}
+
+func showHosts(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
+	namespace, m, err := readRules(ctx, c, r)
+	if err != nil {
+		return page.Page{}, err
+	}
+	s, err := hosts.Gather(ctx, c, namespace)
+	if err != nil {
+		return page.Page{}, err
+	}
+	return page.NewHosts(namespace, m, s), nil
 }
