@@ -47,15 +47,18 @@ func TestDashboardWords(t *testing.T) {
 	(&app{out: &meText}).printMe(m)
 	for name, c := range map[string]struct {
 		printed string
-		page    page.Page
+		pages   []page.Page
 		// others are words of tables in a terminal.
 		others []string
 	}{
-		"why": {whyText.String(), page.NewStory(&story), nil},
-		"me":  {meText.String(), page.NewOverview("shop", m, nil), []string{"ana", "-", "refused:"}},
+		"why": {whyText.String(), []page.Page{page.NewStory(&story)}, nil},
+		"me":  {meText.String(), []page.Page{page.NewOverview("shop", m, nil), page.NewAccess("shop", m, nil)}, []string{"ana", "-", "refused:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			words := listWords(t, c.page)
+			var words []string
+			for _, p := range c.pages {
+				words = append(words, listWords(t, p)...)
+			}
 			for _, word := range strings.Fields(c.printed) {
 				word = strings.ToLower(strings.TrimSuffix(word, ":"))
 				if !slices.Contains(words, word) && !slices.Contains(c.others, word) {

@@ -126,30 +126,12 @@ func (a *app) printConnection(policies *netpol.Map, o reachOptions) error {
 	if o.output != formatTable {
 		return o.output.print(a.out, verdict)
 	}
-	word := map[bool]string{true: "can connect", false: "cannot connect"}[verdict.Allowed]
-	printSafely(a.out, "%s: %s\n", verdict.Connection, word)
-	printSafely(a.out, "  egress of %s: %s\n", o.from, describeDecision(verdict.Egress))
+	printSafely(a.out, "%s: %s\n", verdict.Connection, verdict.Describe())
+	printSafely(a.out, "  egress of %s: %s\n", o.from, verdict.Egress.Describe())
 	if policies.Has(o.to) {
-		printSafely(a.out, "  ingress of %s: %s\n", o.to, describeDecision(verdict.Ingress))
+		printSafely(a.out, "  ingress of %s: %s\n", o.to, verdict.Ingress.Describe())
 	}
 	return nil
-}
-
-func describeDecision(d netpol.Direction) string {
-	switch {
-	case d.DecidedBy != "" && d.Allowed:
-		return "allowed by " + d.DecidedBy
-	case d.DecidedBy != "":
-		return "denied by " + d.DecidedBy
-	case len(d.Selecting) == 0:
-		return "allowed, since no policy selects the pod"
-	case d.Allowed && len(d.Allowing) == 0:
-		return "allowed, since no rule applies of " + strings.Join(d.Selecting, ", ")
-	case d.Allowed:
-		return "allowed by " + strings.Join(d.Allowing, ", ")
-	default:
-		return "denied, since no rule allows it of " + strings.Join(d.Selecting, ", ")
-	}
 }
 
 // printMatrix numbers the columns like the rows: names would not fit.

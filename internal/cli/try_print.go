@@ -2,11 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/prove/trial"
 )
 
@@ -29,25 +27,12 @@ func (a *app) printTrial(report *trial.Report, o tryOptions, took time.Duration)
 func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 	results := report.Results
 	rows := make([][]string, len(results))
-	counts := map[trial.Verdict]int{}
 	for i, r := range results {
-		counts[r.Verdict]++
-		rows[i] = []string{fmt.Sprintf("%s:%d", r.File, r.Line), formatObject(r), string(r.Verdict), dashIfEmpty(describeReasons(r))}
+		rows[i] = []string{fmt.Sprintf("%s:%d", r.File, r.Line), r.Name(), string(r.Verdict), dashIfEmpty(r.DescribeReasons())}
 	}
 	printTable(a.out, []string{"MANIFEST", "OBJECT", "RESULT", "REASON"}, rows)
 	for i, r := range results {
-		var lines []string
-		for _, reason := range slices.Concat(r.Refusals, r.Warnings) {
-			line := reason.Message
-			if reason.Line != r.Line {
-				line = fmt.Sprintf("line %d: %s", reason.Line, line)
-			}
-			lines = append(lines, line)
-		}
-		for _, c := range r.Changes {
-			lines = append(lines, fmt.Sprintf("%s: %s → %s", c.Path, dashIfEmpty(c.Before), dashIfEmpty(c.After)))
-		}
-		if len(lines) > 0 {
+		if lines := r.ListDetails(); len(lines) > 0 {
 			printSafely(a.out, "\n%s  %s\n  %s\n", escapeLine(rows[i][0]), escapeLine(rows[i][1]), escapeControls(strings.Join(lines, "\n  ")))
 		}
 	}
@@ -55,45 +40,7 @@ func (a *app) printVerdicts(report *trial.Report, took time.Duration) {
 	for _, unknown := range report.Unknown {
 		printSafely(a.out, "%s\n", foldText(unknown, "  - ", "    "))
 	}
-	summary := fmt.Sprintf("%d of %s refused", counts[trial.Refused], wording.FormatCount(len(results), "object"))
-	for _, v := range []trial.Verdict{trial.Warned, trial.Changed, trial.Admitted} {
-		if counts[v] > 0 {
-			summary += fmt.Sprintf(", %d %s", counts[v], v)
-		}
-	}
-	printSafely(a.out, "\n%s; tried in %.1f s\n", summary, took.Seconds())
-}
-
-// describeReasons names the rules that refuse an object, or the number of changes.
-func describeReasons(r trial.Result) string {
-	var names []string
-	for _, refusal := range r.Refusals {
-		name := refusal.Source
-		if refusal.Rule != "" {
-			name += ", rule " + refusal.Rule
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	switch {
-	case len(names) > 0:
-		return strings.Join(names, "; ")
-	case len(r.Warnings) > 0:
-		return wording.FormatCount(len(r.Warnings), "warning")
-	case len(r.Changes) > 0:
-		return wording.FormatCount(len(r.Changes), "field")
-	default:
-		return ""
-	}
-}
-
-// formatObject returns an object's name for people.
-func formatObject(r trial.Result) string {
-	if r.CreatedFrom == "" {
-		return r.Object
-	}
-	return r.Object + " of " + r.CreatedFrom
+	printSafely(a.out, "\n%s; tried in %.1f s\n", report.Summarize(), took.Seconds())
 }
 
 // buildTrialSuites returns a suite for each file and a case for each object. Objects of unknown
@@ -105,16 +52,16 @@ func buildTrialSuites(report *trial.Report) []junitSuite {
 			suites = append(suites, junitSuite{Name: escapeLine(r.File)})
 		}
 		suite := &suites[len(suites)-1]
-		c := junitCase{Name: escapeLine(formatObject(r)), Class: "croft.try." + string(r.Verdict), File: escapeLine(r.File), Line: r.Line}
+		c := junitCase{Name: escapeLine(r.Name()), Class: "croft.try." + string(r.Verdict), File: escapeLine(r.File), Line: r.Line}
 		if r.Verdict == trial.Refused {
 			c.Failure = &junitFailure{
-				Type: escapeLine(describeReasons(r)), Message: escapeControls(r.Refusals[0].Message),
+				Type: escapeLine(r.DescribeReasons()), Message: escapeControls(r.Refusals[0].Message),
 				Text: formatMessages(r.File, r.Refusals),
 			}
 		}
 		c.Output = formatMessages(r.File, r.Warnings)
 		for _, change := range r.Changes {
-			c.Output += escapeControls(fmt.Sprintf("%s: %s → %s\n", change.Path, dashIfEmpty(change.Before), dashIfEmpty(change.After)))
+			c.Output += escapeControls(change.String() + "\n")
 		}
 		suite.Cases = append(suite.Cases, c)
 	}

@@ -86,7 +86,7 @@ func printSARIF(w io.Writer, report *trial.Report) error {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id, sarifText{about}})
 		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID: id, Level: level, Message: sarifText{formatObject(r) + ": " + text},
+			RuleID: id, Level: level, Message: sarifText{r.Name() + ": " + text},
 			Locations: []sarifLocation{{sarifPhysical{sarifArtifact{formatURI(r.File)}, sarifRegion{max(1, line)}}}},
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/declare/version"
+	"croft.dev/croft/internal/prove/warning"
 )
 
 // Server is the API server, or croft's proxy, to which users connect.
@@ -61,20 +62,21 @@ func NewServer(entry *clientcmdapi.Cluster) (*Server, error) {
 
 // Connect returns a client with the rights of a token. Clients share connections, but no
 // responses. A client never follows a redirect, which could lead the token to another server.
-func (s *Server) Connect(token string) (client.Client, error) {
+func (s *Server) Connect(token string) (*Client, error) {
 	if token == "" {
 		return nil, errors.New("a connection needs the user's token")
 	}
 	config := &rest.Config{
 		Host: s.address, Transport: s.transport, BearerToken: token,
-		QPS: -1, UserAgent: v1alpha1.ManagedBy + "-dashboard/" + version.String(), WarningHandlerWithContext: rest.NoWarnings{},
+		QPS: -1, UserAgent: v1alpha1.ManagedBy + "-dashboard/" + version.String(), WarningHandlerWithContext: warning.Handler{},
 	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
 	httpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client.New(config, client.Options{HTTPClient: httpClient, Scheme: s.scheme, Mapper: s.mapper})
+	c, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: s.scheme, Mapper: s.mapper})
+	return &Client{Client: c, config: config, http: httpClient}, err
 }
 
 // ErrAnonymous means that the server accepted a request without regard to its token.

@@ -14,16 +14,12 @@ import (
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
-// NewAccess returns the page of the access to a namespace. hidden means that the user may not list
-// RoleBindings.
-func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding, hidden bool) Page {
+// NewAccess returns the page of the access to a namespace.
+func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 	others := Section{
 		Heading: "Who has access", Head: []string{"Subject", "Role", "May"},
 		Note:  "By RoleBindings of this namespace. Platform admins and cluster administrators have access in addition.",
 		Empty: "There are no RoleBindings: a platform admin declares access of the Tenant.",
-	}
-	if hidden {
-		others.Empty = "You may not list the RoleBindings of this namespace."
 	}
 	for _, g := range listGrants(bindings) {
 		others.Rows = append(others.Rows, []Cell{{Text: g.subject}, {Text: g.role}, {Text: g.may}})
@@ -31,6 +27,9 @@ func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding, hidden
 	you := Section{Heading: "Your access", Note: "You are " + m.User + ", in the groups " + wording.JoinNames(m.Groups) + "."}
 	for _, n := range m.Namespaces {
 		if n.Name == namespace {
+			if !n.MayList("rolebindings") {
+				others.Empty = "You may not list the RoleBindings of this namespace."
+			}
 			you.Head = []string{"Your roles", "You may"}
 			you.Rows = [][]Cell{{{Text: wording.JoinNames(n.Roles)}, {Text: wording.JoinNames(n.Abilities)}}}
 		}

@@ -7,15 +7,21 @@ import (
 
 	"golang.org/x/net/html"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/connections"
+	"croft.dev/croft/internal/dashboard/hosts"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/catalog"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 // payloads are texts that would do harm in a page that did not escape them.
@@ -73,9 +79,36 @@ func newPages(text string) map[string]page.Page {
 	bindings := []rbacv1.RoleBinding{{
 		RoleRef: rbacv1.RoleRef{Kind: text, Name: text}, Subjects: []rbacv1.Subject{{Kind: text, Name: text}, {Kind: "ServiceAccount", Namespace: text, Name: text}},
 	}}
+	verdict := &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true, Allowing: []string{text}}, Ingress: netpol.Direction{Selecting: []string{text}}, Connection: text}
+	policies := &connections.Snapshot{Namespace: text, Policies: []networkingv1.NetworkPolicy{
+		{ObjectMeta: metav1.ObjectMeta{Name: text}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "croft-isolation", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}}},
+	}}
+	peers := []connections.Peer{{Name: text, From: verdict, To: verdict}, {Name: text, Platform: true, From: &netpol.Verdict{}, To: &netpol.Verdict{}}, {Name: netpol.Metadata, To: verdict}}
+	reasons := []trial.Reason{{Source: text, Rule: text, Message: text, Line: 2}}
+	report := &trial.Report{Unknown: []string{text}, Results: []trial.Result{
+		{Line: 1, Object: text, CreatedFrom: text, Verdict: trial.Refused, Refusals: reasons},
+		{Line: 1, Object: text, Verdict: trial.Warned, Warnings: reasons, Changes: []trial.Change{{Path: text, Before: text, After: text}}},
+	}}
 	pages := map[string]page.Page{
+		"hosts": page.NewHosts(text, m, &hosts.Snapshot{Hidden: []string{text}, Objects: []unstructured.Unstructured{
+			{Object: map[string]any{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": text}, "spec": map[string]any{"rules": []any{map[string]any{"host": text}, map[string]any{}}}}},
+			{Object: map[string]any{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": map[string]any{"name": text}, "spec": map[string]any{"hostnames": []any{text + "."}}}},
+		}}),
+		"try": page.NewTry(text, text, "", report), "nothing tried": page.NewTry(text, text, text, nil),
+		"network":  page.NewNetwork(policies, peers),
 		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
-		"workload": page.NewStory(story), "quota": page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings, false),
+		"story": page.NewStory(story),
+		"workload": page.NewWorkload(story, page.Details{
+			Events:  []corev1.Event{{Type: corev1.EventTypeWarning, Reason: text, Message: text, InvolvedObject: corev1.ObjectReference{Kind: text, Name: text}, Source: corev1.EventSource{Component: text}}, {ReportingController: text}},
+			Pods:    []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: text}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: text}}},
+			Log:     &page.Log{Containers: []string{text, "b"}, Container: text, Text: text},
+			Changes: []page.Change{{Name: "restart"}, {Name: "scale"}},
+		}),
+		"no log":       page.NewWorkload(story, page.Details{Log: &page.Log{Containers: []string{text}, Container: text, Problem: text}}),
+		"confirmation": page.NewConfirmation(story.Target, page.Confirmation{Question: text, Effect: text, Warnings: []string{text}, Button: "Scale", Action: page.Link(text), Back: page.Link(text), Fields: map[string]string{"replicas": "1"}, Command: text}),
+		"refusal":      page.NewConfirmation(story.Target, page.Confirmation{Question: text, Refused: text, Back: page.Link(text), Command: text}),
+		"quota":        page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),
 		"login":   {Title: "Log in", Heading: "Log in", Body: page.Login{Next: text, Problem: text}},
 		"message": {Title: text, Heading: text, Body: page.Message{Text: text}},

@@ -9,36 +9,26 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-// NewOverview returns the page of a tenant, with the problems first. pods are the pods of the
-// tenant's namespaces that the user may list.
+// NewOverview returns the page of a tenant and one of its namespaces, with the problems of the
+// namespace first. pods are the pods that the user may list.
 func NewOverview(namespace string, m *me.Me, pods []workloads.Workload) Page {
 	return Page{
 		Title: "Tenant " + m.Tenant, Heading: "Tenant " + m.Tenant, Namespace: namespace, Tab: TabOverview,
 		Commands: []string{"croft me -n " + namespace},
-		Body:     Sections{listProblems(m, pods), listNamespaces(m), listAllowances(m), listRestrictions(m)},
+		Body:     Sections{listProblems(namespace, m, pods), listNamespaces(m), listAllowances(m), listRestrictions(m)},
 	}
 }
 
 // mostProblems is the maximum number of pods among the problems.
 const mostProblems = 30
 
-func listProblems(m *me.Me, pods []workloads.Workload) Section {
-	s := Section{Heading: "Problems", Head: []string{"Object", "State", "Explanation"}, Empty: "No pod waits or fails, no pods are refused, and no quota is nearly used up."}
+func listProblems(namespace string, m *me.Me, pods []workloads.Workload) Section {
+	s := Section{Heading: "Problems in " + namespace, Head: []string{"Object", "State", "Explanation"}, Empty: "No pod waits or fails, and no pods are refused: the pages of workloads and of quota show more."}
 	for _, w := range m.Refused {
 		s.Rows = append(s.Rows, []Cell{
 			{Text: w.Kind + " " + w.Namespace + "/" + w.Name, Link: Link("namespaces", w.Namespace, "workloads", w.Kind, w.Name)},
 			{Text: "pods are refused", Verdict: why.Bad}, {Text: w.Message},
 		})
-	}
-	for _, n := range m.Namespaces {
-		for _, u := range n.Quota {
-			if u.IsNearlyUsedUp() {
-				s.Rows = append(s.Rows, []Cell{
-					{Text: "quota " + n.Name + "/" + string(u.Resource), Link: Link("namespaces", n.Name, "quota")},
-					{Text: fmt.Sprintf("%d%% used", u.Percent), Verdict: why.Waiting}, {Text: u.Used + " of " + u.Hard},
-				})
-			}
-		}
 	}
 	failing := 0
 	for _, p := range pods {
@@ -56,11 +46,11 @@ func listProblems(m *me.Me, pods []workloads.Workload) Section {
 }
 
 func listNamespaces(m *me.Me) Section {
-	s := Section{Heading: "Namespaces", Head: []string{"Namespace", "Your roles", "You may"}}
+	s := Section{Heading: "Namespaces", Note: "Each page shows one namespace.", Head: []string{"Namespace", "Quota", "Access"}}
 	for _, n := range m.Namespaces {
 		s.Rows = append(s.Rows, []Cell{
-			{Text: n.Name, Link: Link("namespaces", n.Name, "workloads")},
-			{Text: wording.JoinNames(n.Roles)}, {Text: wording.JoinNames(n.Abilities)},
+			{Text: n.Name, Link: Link("namespaces", n.Name)},
+			{Text: "quota", Link: Link("namespaces", n.Name, "quota")}, {Text: "your roles", Link: Link("namespaces", n.Name, "access")},
 		})
 	}
 	return s

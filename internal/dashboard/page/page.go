@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"croft.dev/croft/internal/declare/wording"
 )
@@ -43,7 +42,7 @@ type Page struct {
 	Body Body
 }
 
-// Body is the content of a page: Sections, Story, Login, LoggedOut or Message.
+// Body is the content of a page: Sections, Story, Confirmation, Try, Login, LoggedOut or Message.
 type Body interface{ templateName() string }
 
 // Message is a page that only consists of a text.
@@ -100,11 +99,15 @@ type Tab struct {
 const (
 	TabOverview  = "Overview"
 	TabWorkloads = "Workloads"
+	TabJobs      = "Jobs"
+	TabNetwork   = "Network"
+	TabHosts     = "Hosts"
 	TabQuota     = "Quota"
+	TabTry       = "Try"
 	TabAccess    = "Access"
 )
 
-var tabNames = []string{TabOverview, TabWorkloads, TabQuota, TabAccess}
+var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabNetwork, TabHosts, TabQuota, TabAccess, TabTry}
 
 // Link returns the path of a page from its segments. html/template alone would keep slashes and
 // question marks in a name.
@@ -124,18 +127,14 @@ func clip(text string) string {
 	if len(text) <= longest {
 		return text
 	}
-	cut := longest
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return cutText(text, longest) + "…"
 }
 
 // isWeb reports whether documentation is at an address outside of the repository.
 func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 
 // parsed are the templates of the pages, by the name of their body.
-var parsed = parseTemplates("sections", "story", "login", "loggedout", "message")
+var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "loggedout", "message")
 
 func parseTemplates(bodies ...string) map[string]*template.Template {
 	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb}).ParseFS(templates, "templates/*.html"))

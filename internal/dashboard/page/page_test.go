@@ -9,14 +9,22 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/connections"
+	"croft.dev/croft/internal/dashboard/hosts"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -68,6 +76,16 @@ func TestPages(t *testing.T) {
 		{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: "qa"}, {Kind: "Group", Name: "qa"}}},
 		{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "shop", Name: "ci"}}},
 	}
+	shopPolicies := &connections.Snapshot{Namespace: "shop", Policies: []networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{
+		Name: "croft-isolation", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy},
+	}}}}
+	isolation := []string{"shop/croft-isolation"}
+	allowed := &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true, Allowing: isolation, Selecting: isolation}, Ingress: netpol.Direction{Allowed: true, Allowing: isolation, Selecting: isolation}}
+	denied := &netpol.Verdict{Egress: netpol.Direction{Selecting: isolation}, Ingress: netpol.Direction{Selecting: isolation}}
+	peers := []connections.Peer{
+		{Name: "shop", From: allowed, To: allowed}, {Name: connections.OtherTenants, From: denied, To: denied},
+		{Name: netpol.Metadata, To: &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true}}},
+	}
 	for name, c := range map[string]struct {
 		page page.Page
 		// parts appear in this order.
@@ -75,15 +93,53 @@ func TestPages(t *testing.T) {
 		lacks []string
 	}{
 		"problems come first": {page.NewOverview("shop", m, many), []string{
-			"Tenant shop", "Problems", "5 more pods wait or fail", "ReplicaSet shop/web ✗ pods are refused exceeded quota", "quota shop/requests.cpu … 87% used 3500m of 4",
-			"quota shop/secrets", "pod shop/web-0 ✗ CrashLoopBackOff", "Namespaces", "shop-dev croft-viewer look", "You may use", "The same in a terminal croft me -n shop",
-		}, []string{"web-31", "quota shop/pods"}},
-		"no problems":   {page.NewOverview("shop", &me.Me{Tenant: "shop"}, nil), []string{"Problems No pod waits or fails"}, nil},
-		"no workloads":  {page.NewWorkloads("shop", &workloads.List{Hidden: []string{"jobs", "cronjobs"}}, now), []string{"You may not list jobs and cronjobs.", "There are no Deployments", "There are no pods."}, nil},
-		"workloads":     {page.NewWorkloads("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "pod", Namespace: "shop", Name: "web-1", State: "Running", Verdict: why.Good, Created: now.Add(-90 * time.Minute)}}}, now), []string{"Pods", "web-1 pod ✓ Running 90m"}, nil},
-		"quota":         {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Quota of shop-dev There is no quota"}, nil},
-		"access":        {page.NewAccess("shop", m, bindings, false), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
-		"hidden access": {page.NewAccess("shop", m, nil, true), []string{"You may not list the RoleBindings"}, nil},
+			"Tenant shop", "Problems in shop", "5 more pods wait or fail", "ReplicaSet shop/web ✗ pods are refused exceeded quota",
+			"pod shop/web-0 ✗ CrashLoopBackOff", "Namespaces", "shop-dev quota your roles", "You may use", "The same in a terminal croft me -n shop",
+		}, []string{"web-31"}},
+		"no problems":  {page.NewOverview("shop", &me.Me{Tenant: "shop"}, nil), []string{"Problems in shop No pod waits or fails"}, nil},
+		"no workloads": {page.NewWorkloads("shop", &workloads.List{Hidden: []string{"jobs", "cronjobs"}}, now), []string{"You may not list jobs and cronjobs.", "There are no Deployments", "There are no pods"}, nil},
+		"workloads":    {page.NewWorkloads("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "pod", Namespace: "shop", Name: "web-1", State: "Running", Verdict: why.Good, Created: now.Add(-90 * time.Minute)}}}, now), []string{"Pods", "web-1 pod ✓ Running 90m"}, nil},
+		"jobs":         {page.NewJobs("shop", &workloads.List{Workloads: []workloads.Workload{{Kind: "job", Namespace: "shop", Name: "nightly", State: "Failed", Verdict: why.Bad, Created: now.Add(-90 * time.Minute)}}}, now), []string{"nightly job ✗ Failed 90m", "kubectl get jobs,cronjobs,daemonsets -n shop"}, []string{"Pods"}},
+		"no jobs":      {page.NewJobs("shop", &workloads.List{}, now), []string{"There are no Jobs, CronJobs and DaemonSets: create one"}, nil},
+		"quota":        {page.NewQuota("shop", m), []string{"Quota of shop", "requests.cpu 3500m 4 500m 87%", "pods 2 10 8 20%", "secrets 9 5 0 100%", "Other namespaces", "shop-dev"}, nil},
+		"workload": {page.NewWorkload(&why.Story{Target: why.Target{Kind: "deployment", Namespace: "shop", Name: "web"}, Verdict: why.Good, Summary: "is available"}, page.Details{
+			Events:  []corev1.Event{{Type: "Warning", Reason: "BackOff", Message: "restarts", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "web-1"}, Source: corev1.EventSource{Component: "kubelet"}, LastTimestamp: metav1.Time{Time: now}}},
+			Pods:    []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}},
+			Changes: []page.Change{{Name: "restart"}, {Name: "scale", Replicas: ptr.To[int32](3)}},
+		}), []string{
+			"deployment/web in shop: is available", "Change", "Restart", "Replicas", "Scale", "Pods", "web-1 … Pending, no node",
+			"Events", "2026-11-26 12:00:00 UTC pod/web-1 … BackOff restarts kubelet", "kubectl events --for deployment/web -n shop",
+		}, []string{"Log of"}},
+		"log of a pod": {page.NewWorkload(&why.Story{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}}, page.Details{
+			Log: &page.Log{Containers: []string{"main", "side"}, Container: "side", Previous: true, Text: strings.Repeat("early\n", 20_000) + strings.Repeat("x", 3000) + "\nlast\n"},
+		}), []string{
+			"There are no events", "Log of side before its last restart", "main", "side", "Download the whole log", strings.Repeat("x", 2000) + "… last", "kubectl logs pod/web-1 -c side -n shop",
+		}, []string{strings.Repeat("early ", 17_000), strings.Repeat("x", 2001)}},
+		"no log yet":   {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{Problem: "it waits to start"}}), []string{"There is no log: it waits to start"}, nil},
+		"an empty log": {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{}}), []string{"The log is empty"}, nil},
+		"hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop", Rules: v1alpha1.TenantRulesSpec{Domains: []string{"*.shop.example.org"}}}, &hosts.Snapshot{Hidden: []string{"Gateways"}, Objects: []unstructured.Unstructured{
+			{Object: map[string]any{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": "web"}, "spec": map[string]any{"rules": []any{map[string]any{"host": "a.shop.example.org"}, map[string]any{}}}}},
+		}}), []string{
+			"You may not list Gateways. A refused host is older than the rules", "every host Ingress/web ✗ refused: outside of the domains", "a.shop.example.org Ingress/web ✓ allowed", "Domains of tenant shop", "*.shop.example.org",
+		}, nil},
+		"no hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop"}, &hosts.Snapshot{}), []string{"No Ingress, Gateway, route or Certificate has a host: write", "The tenant has no domains: a platform admin grants"}, []string{"refused"}},
+		"try": {page.NewTry("shop", "kind: Pod", "", &trial.Report{Unknown: []string{"the quota"}, Results: []trial.Result{
+			{Line: 1, Object: "Deployment/web", Verdict: trial.Admitted},
+			{Line: 9, Object: "Pod", CreatedFrom: "Deployment/web", Verdict: trial.Refused, Refusals: []trial.Reason{{Source: "croft-pods", Rule: "host", Message: "spec.hostNetwork: no", Line: 12}}},
+		}}), []string{
+			"kind: Pod", "1 of 2 objects refused, 1 admitted", "1 Deployment/web ✓ admitted", "9 Pod of Deployment/web ✗ refused croft-pods, rule host line 12: spec.hostNetwork: no",
+			"Unknown the quota", "croft try --live -n shop MANIFEST...",
+		}, nil},
+		"nothing tried": {page.NewTry("shop", "", "there is no object", nil), []string{"✗ there is no object"}, []string{"Results"}},
+		"network": {page.NewNetwork(shopPolicies, peers), []string{
+			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed.",
+			"shop (this namespace) ✓ can connect allowed by shop/croft-isolation ✓ can connect",
+			"other tenants cannot connect denied, since no rule allows it of shop/croft-isolation cannot connect", "metadata - - ✗ can connect allowed, since no policy selects the pod",
+			"NetworkPolicies", "croft-isolation yes", "kubectl describe networkpolicies -n shop",
+		}, nil},
+		"network without a wall": {page.NewNetwork(&connections.Snapshot{Namespace: "shop"}, nil), []string{"Ask a platform admin for croft reach.", "There are no NetworkPolicies"}, []string{"can connect"}},
+		"access":                 {page.NewAccess("shop", m, bindings), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
+		"hidden access":          {page.NewAccess("shop", &me.Me{Namespaces: []me.Namespace{{Name: "shop", Unreadable: []string{"rolebindings"}}}}, nil), []string{"You may not list the RoleBindings"}, nil},
 		"tenants": {page.NewTenants(tenants, page.Filter{}, now), []string{
 			"broken ✗ False Because of this", "old … Unknown NotSeenYet", "good ✓ True Because - a, b, c and 1 more 0 60m", "croft status --all",
 		}, nil},

@@ -7,30 +7,34 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-// NewQuota returns the page of a tenant's quota: a table for each namespace, the shown one first.
+// NewQuota returns the page of the quota of one of a tenant's namespaces.
 func NewQuota(namespace string, m *me.Me) Page {
-	var first, others Sections
+	var body Sections
+	others := Section{Heading: "Other namespaces", Note: "The tenant's quota is divided between its namespaces.", Head: []string{"Namespace"}}
 	for _, n := range m.Namespaces {
+		if n.Name != namespace {
+			others.Rows = append(others.Rows, []Cell{{Text: n.Name, Link: Link("namespaces", n.Name, "quota")}})
+			continue
+		}
 		s := Section{
 			Heading: "Quota of " + n.Name, Head: []string{"Resource", "Used", "Of", "Free", "Share"},
 			Empty: "There is no quota: a platform admin declares it as quota of the Tenant.",
 		}
-		if len(n.Unreadable) > 0 && len(n.Quota) == 0 {
+		if !n.MayList("resourcequotas") {
 			s.Empty = "You may not read the quota of this namespace: ask a platform admin for a role in it."
 		}
 		for _, u := range n.Quota {
 			s.Rows = append(s.Rows, []Cell{{Text: string(u.Resource)}, {Text: u.Used}, {Text: u.Hard}, {Text: computeFree(u)}, newShareCell(u)})
 		}
-		if n.Name == namespace {
-			first = append(first, s)
-		} else {
-			others = append(others, s)
-		}
+		body = append(body, s)
+	}
+	if len(others.Rows) > 0 {
+		body = append(body, others)
 	}
 	return Page{
 		Title: "Quota of " + namespace, Heading: "Quota of tenant " + m.Tenant, Namespace: namespace, Tab: TabQuota,
 		Commands: []string{"croft me -n " + namespace, "kubectl get resourcequotas -n " + namespace},
-		Body:     append(first, others...),
+		Body:     body,
 	}
 }
 

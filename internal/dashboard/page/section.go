@@ -18,6 +18,8 @@ type Section struct {
 	Note string
 	// Search is a form above the table.
 	Search *Search
+	// Diagram shows the table as a picture.
+	Diagram *Diagram
 	// Head and Rows are a table.
 	Head []string
 	Rows [][]Cell

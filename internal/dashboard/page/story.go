@@ -12,6 +12,12 @@ type Story struct {
 	First   *catalog.Finding
 	Steps   []Step
 	Latency string
+	// Changes are forms that change the workload.
+	Changes []Change
+	// Details are tables below the steps.
+	Details Sections
+	// Log is the end of a pod's log.
+	Log *Log
 }
 
 // Step is an observation at one link of the chain.

@@ -7,13 +7,33 @@ import (
 	"croft.dev/croft/internal/declare/wording"
 )
 
-// NewWorkloads returns the page of a namespace's workloads.
+// NewWorkloads returns the page of a namespace's Deployments, StatefulSets and pods.
 func NewWorkloads(namespace string, l *workloads.List, now time.Time) Page {
-	objects := Section{Heading: "Workloads", Empty: "There are no Deployments, StatefulSets, DaemonSets, Jobs or CronJobs: create one with kubectl apply, or try your manifests first with croft try."}
-	pods := Section{Heading: "Pods", Empty: "There are no pods."}
-	for _, s := range []*Section{&objects, &pods} {
-		s.Head = []string{"Name", "Kind", "State", "Age"}
+	objects, pods := listWorkloads(l, now)
+	objects.Heading, objects.Empty = "Workloads", "There are no Deployments and StatefulSets: create one with kubectl apply, or try your manifests first with croft try."
+	pods.Heading, pods.Empty = "Pods", "There are no pods: pods of Jobs would be here, too."
+	return Page{
+		Title: "Workloads of " + namespace, Heading: "Workloads of " + namespace, Namespace: namespace, Tab: TabWorkloads,
+		Commands: []string{"kubectl get deployments,statefulsets,pods -n " + namespace},
+		Body:     Sections{objects, pods},
 	}
+}
+
+// NewJobs returns the page of a namespace's Jobs, CronJobs and DaemonSets.
+func NewJobs(namespace string, l *workloads.List, now time.Time) Page {
+	objects, _ := listWorkloads(l, now)
+	objects.Heading, objects.Empty = "Jobs, CronJobs and DaemonSets", "There are no Jobs, CronJobs and DaemonSets: create one with kubectl apply, or try your manifests first with croft try."
+	return Page{
+		Title: "Jobs of " + namespace, Heading: "Jobs of " + namespace, Namespace: namespace, Tab: TabJobs,
+		Commands: []string{"kubectl get jobs,cronjobs,daemonsets -n " + namespace},
+		Body:     Sections{objects},
+	}
+}
+
+// listWorkloads returns a table of the objects that create pods, and a table of the pods.
+func listWorkloads(l *workloads.List, now time.Time) (objects, pods Section) {
+	objects.Head = []string{"Name", "Kind", "State", "Age"}
+	pods.Head = objects.Head
 	for _, w := range l.Workloads {
 		row := []Cell{newWorkloadCell(w, w.Name), {Text: w.Kind}, {Text: w.State, Verdict: w.Verdict}, {Text: formatAge(w.Created, now)}}
 		if w.Kind == "pod" {
@@ -25,11 +45,7 @@ func NewWorkloads(namespace string, l *workloads.List, now time.Time) Page {
 	if len(l.Hidden) > 0 {
 		objects.Note = "You may not list " + wording.Enumerate(l.Hidden, "and") + "."
 	}
-	return Page{
-		Title: "Workloads of " + namespace, Heading: "Workloads of " + namespace, Namespace: namespace, Tab: TabWorkloads,
-		Commands: []string{"kubectl get deployments,statefulsets,daemonsets,jobs,cronjobs,pods -n " + namespace},
-		Body:     Sections{objects, pods},
-	}
+	return objects, pods
 }
 
 // newWorkloadCell returns a cell with a link to the explanation of the workload.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
@@ -27,9 +28,12 @@ type apiServer struct {
 	entry *clientcmdapi.Cluster
 	// users are the users' names by their tokens, and theirs the users' namespaces.
 	users, theirs map[string]string
+	// admins may read everything.
+	admins map[string]bool
 
 	mu sync.Mutex
-	// objects are the JSON documents that exist, and statuses the responses to other paths.
+	// objects are the JSON documents that exist, and statuses the responses to other paths, or to
+	// methods and paths.
 	objects  map[string]string
 	statuses map[string]int
 	requests []*http.Request
@@ -39,11 +43,17 @@ func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	a := &apiServer{
 		users:  map[string]string{"ana-token": "ana", "bob-token": "bob"},
-		theirs: map[string]string{"ana": "shop", "bob": "bank"}, statuses: map[string]int{},
+		theirs: map[string]string{"ana": "shop", "bob": "bank"}, statuses: map[string]int{}, admins: map[string]bool{},
 		objects: map[string]string{
 			"/api/v1/namespaces/shop/pods":                               `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}]}`,
-			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}`,
+			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"spec":{"containers":[{"name":"main"},{"name":"side"}]},"status":{"phase":"Pending"}}`,
+			"/api/v1/namespaces/shop/pods/web-1/log":                     "first line\nlast line <b>\n",
+			"/apis/apps/v1/namespaces/shop/deployments/web":              `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"web","uid":"1"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}}}}`,
+			"/apis/batch/v1/namespaces/shop/jobs/nightly":                `{"kind":"Job","apiVersion":"batch/v1","metadata":{"namespace":"shop","name":"nightly"}}`,
 			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
+			"/apis/networking.k8s.io/v1/namespaces/shop/ingresses":       `{"kind":"IngressList","apiVersion":"networking.k8s.io/v1","items":[{"metadata":{"namespace":"shop","name":"web"},"spec":{"rules":[{"host":"www.bank.example.org"}]}}]}`,
+			"/api/v1/namespaces":                                         `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`,
+			"/apis/croft.dev/v1alpha1/tenants":                           `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/namespaces/bank/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"bank","pools":["apps"],"namespaces":["bank"],"egress":"Open"}}`,
 		},
 	}
@@ -51,7 +61,8 @@ func startAPIServer(t *testing.T) *apiServer {
 		"DeploymentList": "/apis/apps/v1/namespaces/NS/deployments", "ReplicaSetList": "/apis/apps/v1/namespaces/NS/replicasets", "StatefulSetList": "/apis/apps/v1/namespaces/NS/statefulsets",
 		"DaemonSetList": "/apis/apps/v1/namespaces/NS/daemonsets", "JobList": "/apis/batch/v1/namespaces/NS/jobs", "CronJobList": "/apis/batch/v1/namespaces/NS/cronjobs",
 		"EventList": "/api/v1/namespaces/NS/events", "ResourceQuotaList": "/api/v1/namespaces/NS/resourcequotas", "RoleBindingList": "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
-		"PodList": "/api/v1/namespaces/NS/pods", "PodDisruptionBudgetList": "/apis/policy/v1/namespaces/NS/poddisruptionbudgets",
+		"NetworkPolicyList": "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
+		"PodList":           "/api/v1/namespaces/NS/pods", "PodDisruptionBudgetList": "/apis/policy/v1/namespaces/NS/poddisruptionbudgets",
 	} {
 		parts := strings.Split(path, "/namespaces/")
 		version := strings.TrimPrefix(strings.TrimPrefix(parts[0], "/apis/"), "/api/")
@@ -75,6 +86,8 @@ func startAPIServer(t *testing.T) *apiServer {
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	a.requests = append(a.requests, r)
 	w.Header().Set("Content-Type", "application/json")
 	user := a.users[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
@@ -83,6 +96,8 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case user == "":
 		respondStatus(w, http.StatusUnauthorized)
+	case a.statuses[r.Method+" "+r.URL.Path] != 0:
+		respondStatus(w, a.statuses[r.Method+" "+r.URL.Path])
 	case a.statuses[r.URL.Path] != 0:
 		respondStatus(w, a.statuses[r.URL.Path])
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
@@ -91,7 +106,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[],"nonResourceRules":[],"incomplete":false}}`)
-	case namespace != a.theirs[user]:
+	case namespace != a.theirs[user] && !a.admins[user]:
 		respondStatus(w, http.StatusForbidden)
 	case a.objects[r.URL.Path] == "":
 		respondStatus(w, http.StatusNotFound)
@@ -102,7 +117,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func respondStatus(w http.ResponseWriter, code int) {
 	w.WriteHeader(code)
-	reason := map[int]string{401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 500: "InternalError"}[code]
+	reason := map[int]string{400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 422: "Invalid", 500: "InternalError"}[code]
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "because"})
 }
 

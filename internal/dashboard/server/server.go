@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"croft.dev/croft/internal/dashboard/cluster"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/provider"
@@ -78,11 +76,18 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}":           showOverview,
 		"/namespaces/{namespace}/workloads": showWorkloads,
 		"/namespaces/{namespace}/workloads/{kind}/{name}": showWorkload,
+		"/namespaces/{namespace}/jobs":                    showJobs,
+		"/namespaces/{namespace}/network":                 showNetwork,
+		"/namespaces/{namespace}/hosts":                   showHosts,
 		"/namespaces/{namespace}/quota":                   showQuota,
 		"/namespaces/{namespace}/access":                  showAccess,
+		"/namespaces/{namespace}/try":                     showTry,
 	} {
 		mux.HandleFunc("GET "+pattern, d.newPageHandler(show))
 	}
+	mux.HandleFunc("GET /namespaces/{namespace}/workloads/pod/{name}/log", d.downloadLog)
+	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(largestForm, changeWorkload))
+	mux.HandleFunc("POST /namespaces/{namespace}/try", d.newFormHandler(largestTrialForm, tryManifests))
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		s, _ := d.Keys.Open(r.Cookies(), time.Now())
 		d.respondMissing(w, s)
@@ -91,19 +96,13 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 }
 
 // view reads the data of a page with the user's client.
-type view func(ctx context.Context, c client.Client, r *http.Request) (page.Page, error)
+type view func(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error)
 
 // newPageHandler returns the handler of a page that needs a login.
 func (d *dashboard) newPageHandler(show view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s, err := d.openSession(w, r)
-		if err != nil {
-			d.respondError(w, r, s, err)
-			return
-		}
-		c, err := d.Cluster.Connect(s.Token)
-		if err != nil {
-			d.respondError(w, r, s, err)
+		s, c, ok := d.openConnection(w, r)
+		if !ok {
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)

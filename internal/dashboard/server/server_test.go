@@ -13,7 +13,7 @@ import (
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
 	"/", "/tenants", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
-	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/quota", "/namespaces/NS/access",
+	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
 }
 
 // TestHeaders expects the security headers in every response, also in errors and redirects.
@@ -23,7 +23,7 @@ func TestHeaders(t *testing.T) {
 	user, stranger := open().logIn("ana-token"), open()
 	panics := serveHandler(t, (&dashboard{Options: newOptions(t, a)}).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
 	form := url.Values{"token": {"x"}}
-	a.setStatus("/apis/apps/v1/namespaces/shop/deployments", http.StatusInternalServerError)
+	a.setStatus("/apis/apps/v1/namespaces/shop/statefulsets", http.StatusInternalServerError)
 	a.setStatus("/apis/croft.dev/v1alpha1/tenants", http.StatusForbidden)
 	for _, c := range []struct {
 		name   string
@@ -36,8 +36,15 @@ func TestHeaders(t *testing.T) {
 		{"start", user, "GET", "/", nil, 200},
 		{"overview", user, "GET", "/namespaces/shop", nil, 200},
 		{"workload", user, "GET", "/namespaces/shop/workloads/pod/web-1", nil, 200},
+		{"a Deployment", user, "GET", "/namespaces/shop/workloads/deployment/web", nil, 200},
+		{"a log", user, "GET", "/namespaces/shop/workloads/pod/web-1/log?container=main", nil, 200},
+		{"a forged change", user, "POST", "/namespaces/shop/workloads/deployment/web/restart", form, 403},
+		{"network", user, "GET", "/namespaces/shop/network", nil, 200},
+		{"hosts", user, "GET", "/namespaces/shop/hosts", nil, 200},
 		{"quota", user, "GET", "/namespaces/shop/quota", nil, 200},
 		{"access", user, "GET", "/namespaces/shop/access", nil, 200},
+		{"try", user, "GET", "/namespaces/shop/try", nil, 200},
+		{"a forged trial", user, "POST", "/namespaces/shop/try", form, 403},
 		{"without a body", user, "HEAD", "/namespaces/shop/access", nil, 200},
 		{"a hidden list", user, "GET", "/tenants", nil, 404},
 		{"an error of the cluster", user, "GET", "/namespaces/shop/workloads", nil, 502},
@@ -149,7 +156,7 @@ func TestMissingAndHidden(t *testing.T) {
 			t.Errorf("%s hidden: status %d:\n%s", path, hidden.status, hidden.body)
 		}
 		// An API server returns an empty list for a namespace that does not exist.
-		if !strings.HasSuffix(path, "/workloads") && (missing.status != hidden.status || missing.body != hidden.body) {
+		if !strings.HasSuffix(path, "/workloads") && !strings.HasSuffix(path, "/jobs") && (missing.status != hidden.status || missing.body != hidden.body) {
 			t.Errorf("%s missing: status %d:\n%s", path, missing.status, missing.body)
 		}
 	}
@@ -171,6 +178,8 @@ func TestPages(t *testing.T) {
 		"/namespaces/shop/workloads":          "Pending, no node",
 		"/namespaces/shop/workloads/po/web-1": "pod/web-1 in shop: waits for a node",
 		"/namespaces/shop/quota":              "There is no quota",
+		"/namespaces/shop/hosts":              "refused: outside of the domains",
+		"/namespaces/shop/network":            "not among the NetworkPolicies",
 		"/namespaces/shop/access":             "You are ana",
 	} {
 		if got := b.get(path); got.status != http.StatusOK || !strings.Contains(got.body, part) {

@@ -16,7 +16,8 @@ import (
 // ImagePullBackOff, are problems.
 var starting = []string{"", "ContainerCreating", "PodInitializing"}
 
-func evaluatePod(p *corev1.Pod) (string, why.Verdict) {
+// EvaluatePod returns the state of a pod in some words.
+func EvaluatePod(p *corev1.Pod) (string, why.Verdict) {
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
 	for i := range statuses {
 		if w := statuses[i].State.Waiting; w != nil && !slices.Contains(starting, w.Reason) {

@@ -45,20 +45,27 @@ type reader struct {
 	evaluate func(client.ObjectList) []Workload
 }
 
-// Gather lists the pods and workloads of a namespace. If the caller may list none of the kinds, it
-// returns the API server's refusal.
-func Gather(ctx context.Context, c client.Reader, namespace string) (*List, error) {
-	return gather(ctx, c, namespace, newReaders())
-}
+// Group is a group of kinds. An API server lists only one kind with each request, so a page shows
+// only one group.
+type Group []string
 
-// GatherPods lists only the pods.
-func GatherPods(ctx context.Context, c client.Reader, namespace string) (*List, error) {
-	return gather(ctx, c, namespace, newReaders()[:1])
+// The groups.
+var (
+	Pods     = Group{"pod"}
+	Services = Group{"pod", "deployment", "statefulset"}
+	Batch    = Group{"daemonset", "job", "cronjob"}
+)
+
+// Gather lists the pods and workloads of a namespace, with one request for each kind of the group.
+// If the caller may list none of the kinds, it returns the API server's refusal.
+func Gather(ctx context.Context, c client.Reader, namespace string, kinds Group) (*List, error) {
+	readers := slices.DeleteFunc(newReaders(), func(r reader) bool { return !slices.Contains(kinds, r.kind) })
+	return gather(ctx, c, namespace, readers)
 }
 
 func newReaders() []reader {
 	return []reader{
-		{"pod", &corev1.PodList{}, evaluateItems(func(l *corev1.PodList) []corev1.Pod { return l.Items }, evaluatePod)},
+		{"pod", &corev1.PodList{}, evaluateItems(func(l *corev1.PodList) []corev1.Pod { return l.Items }, EvaluatePod)},
 		{"deployment", &appsv1.DeploymentList{}, evaluateItems(func(l *appsv1.DeploymentList) []appsv1.Deployment { return l.Items }, evaluateDeployment)},
 		{"statefulset", &appsv1.StatefulSetList{}, evaluateItems(func(l *appsv1.StatefulSetList) []appsv1.StatefulSet { return l.Items }, evaluateStatefulSet)},
 		{"daemonset", &appsv1.DaemonSetList{}, evaluateItems(func(l *appsv1.DaemonSetList) []appsv1.DaemonSet { return l.Items }, evaluateDaemonSet)},

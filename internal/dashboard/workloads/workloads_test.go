@@ -2,8 +2,10 @@ package workloads_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,6 +19,7 @@ import (
 
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/diagnose/why"
 )
 
 func makeMeta(name string) metav1.ObjectMeta {
@@ -39,6 +42,65 @@ func setWaiting(reason string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.NodeName = "n"
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+	}
+}
+
+// TestSelectEvents selects the events about a Deployment, its ReplicaSets and its pods, the newest
+// first.
+func TestSelectEvents(t *testing.T) {
+	event := func(namespace, kind, name string, minute int) corev1.Event {
+		return corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name},
+			LastTimestamp: metav1.Date(2026, 11, 26, 12, minute, 0, 0, time.UTC), Message: kind + "/" + name,
+		}
+	}
+	s := &why.Snapshot{
+		Target: why.Target{Kind: "deployment", Namespace: "shop", Name: "web"}, Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-1-a"}}}, Makers: []why.Maker{{Kind: "ReplicaSet", Name: "web-1"}},
+		Events: []corev1.Event{
+			event("shop", "Deployment", "web", 1), event("shop", "Pod", "web-1-a", 3), event("shop", "ReplicaSet", "web-1", 2), event("shop", "Pod", "web", 4),
+			event("shop", "Deployment", "other", 5), event("default", "Deployment", "web", 6),
+		},
+	}
+	var got []string
+	for _, e := range workloads.SelectEvents(s) {
+		got = append(got, e.Message)
+	}
+	if want := "Pod/web-1-a ReplicaSet/web-1 Deployment/web"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
+// TestChooseContainer expects the container whose log explains a failure.
+func TestChooseContainer(t *testing.T) {
+	containers := func(p *corev1.Pod) {
+		p.Spec.InitContainers, p.Spec.Containers = []corev1.Container{{Name: "init"}}, []corev1.Container{{Name: "main"}, {Name: "side"}}
+	}
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string
+	}{
+		"the first": {func(*corev1.Pod) {}, "main"},
+		"the default": {func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "side"}
+		}, "side"},
+		"a default that is absent": {func(p *corev1.Pod) { p.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": "x"} }, "main"},
+		"one that failed": {func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
+		}, "init"},
+		"one that restarts": {func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main"}, {
+				Name: "side", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}},
+			}}
+		}, "side"},
+		"none": {func(p *corev1.Pod) { p.Spec = corev1.PodSpec{} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := makePod("a", corev1.PodRunning, containers)
+			c.change(p)
+			if got := workloads.ChooseContainer(p); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
@@ -112,7 +174,7 @@ cronjob t-off: Suspended, good
 					return under.List(ctx, list, opts...)
 				},
 			}).Build()
-			l, err := workloads.Gather(t.Context(), on, "shop")
+			l, err := workloads.Gather(t.Context(), on, "shop", slices.Concat(workloads.Services, workloads.Batch))
 			if c.want == "" {
 				if !apierrors.IsForbidden(err) {
 					t.Errorf("got %v, want forbidden", err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -47,42 +45,32 @@ func (e *NotTenantsError) Error() string {
 // Gather reads the caller's state in the tenant of a namespace. Only the platform's users
 // may list namespaces: the TenantRules in one namespace list the others.
 func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error) {
-	var rules v1alpha1.TenantRules
-	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.TenantRulesName}, &rules)
-	switch {
-	case apierrors.IsForbidden(err):
-		anonymous := strings.Contains(err.Error(), fmt.Sprintf("User %q", user.Anonymous))
-		return nil, &NotTenantsError{Namespace: namespace, Hidden: true, Anonymous: anonymous}
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil, &NotTenantsError{Namespace: namespace}
-	case err != nil:
+	m, err := ReadRules(ctx, c, namespace)
+	if err != nil {
 		return nil, err
 	}
-	who := &authenticationv1.SelfSubjectReview{}
-	if err := c.Create(ctx, who); err != nil {
-		return nil, fmt.Errorf("read your user name: %w", err)
+	caller, err := m.readCaller(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	caller := who.Status.UserInfo
-	m := &Me{User: caller.Username, Groups: caller.Groups, Tenant: rules.Spec.Tenant, Rules: rules.Spec}
 	if m.Declared, err = readDeclared(ctx, c, m.Tenant); err != nil {
 		return nil, err
 	}
 	var refused []corev1.Event
-	for _, name := range rules.Spec.Namespaces {
-		n, events, err := gatherNamespace(ctx, c, name, &caller)
+	for i := range m.Namespaces {
+		events, err := m.Namespaces[i].gather(ctx, c, caller)
 		if err != nil {
 			return nil, err
 		}
-		m.Namespaces = append(m.Namespaces, n)
 		refused = append(refused, events...)
 	}
 	for _, w := range refusals.Workloads(refused, time.Now()) {
 		m.Refused = append(m.Refused, w.RefusedWorkload)
 	}
-	if m.Classes, err = listClasses(ctx, c, &rules.Spec); err != nil {
+	if m.Classes, err = listClasses(ctx, c, &m.Rules); err != nil {
 		return nil, err
 	}
-	m.Restrictions = listRestrictions(m)
+	m.Restrictions = slices.Concat(listMissingAbilities(m.Namespaces), m.Restrictions)
 	return m, nil
 }
 
@@ -98,25 +86,39 @@ func readDeclared(ctx context.Context, c client.Reader, name string) (*v1alpha1.
 	return &tenant.Spec, nil
 }
 
-// gatherNamespace reads a namespace, and its events about refused pods.
-func gatherNamespace(ctx context.Context, c client.Client, name string, caller *authenticationv1.UserInfo) (Namespace, []corev1.Event, error) {
-	n := Namespace{Name: name, Roles: []string{}, Abilities: []string{}}
-	var bindings rbacv1.RoleBindingList
-	var quotas corev1.ResourceQuotaList
+// gather reads a namespace, and returns its events about refused pods.
+func (n *Namespace) gather(ctx context.Context, c client.Client, caller *authenticationv1.UserInfo) ([]corev1.Event, error) {
+	if _, err := n.readRoles(ctx, c, caller); err != nil {
+		return nil, err
+	}
+	if err := n.readQuota(ctx, c); err != nil {
+		return nil, err
+	}
 	var events corev1.EventList
-	for kind, list := range map[string]client.ObjectList{"rolebindings": &bindings, "resourcequotas": &quotas, "events": &events} {
-		opts := []client.ListOption{client.InNamespace(name)}
-		if kind == "events" {
-			opts = append(opts, client.MatchingFields{"reason": refusals.Reason})
-		}
-		switch err := c.List(ctx, list, opts...); {
-		case apierrors.IsForbidden(err):
-			n.Unreadable = append(n.Unreadable, kind)
-		case err != nil:
-			return n, nil, fmt.Errorf("read %s of namespace %s: %w", kind, name, err)
-		}
+	if err := n.list(ctx, c, "events", &events, client.MatchingFields{"reason": refusals.Reason}); err != nil {
+		return nil, err
 	}
 	slices.Sort(n.Unreadable)
+	return events.Items, n.readAbilities(ctx, c)
+}
+
+// list lists a kind, or records that the caller may not.
+func (n *Namespace) list(ctx context.Context, c client.Reader, kind string, into client.ObjectList, opts ...client.ListOption) error {
+	switch err := c.List(ctx, into, append(opts, client.InNamespace(n.Name))...); {
+	case apierrors.IsForbidden(err):
+		n.Unreadable = append(n.Unreadable, kind)
+	case err != nil:
+		return fmt.Errorf("read %s of namespace %s: %w", kind, n.Name, err)
+	}
+	return nil
+}
+
+// readRoles reads the RoleBindings of the namespace, and finds the caller's roles.
+func (n *Namespace) readRoles(ctx context.Context, c client.Reader, caller *authenticationv1.UserInfo) ([]rbacv1.RoleBinding, error) {
+	var bindings rbacv1.RoleBindingList
+	if err := n.list(ctx, c, "rolebindings", &bindings); err != nil {
+		return nil, err
+	}
 	for i := range bindings.Items {
 		if b := &bindings.Items[i]; slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return matchesUser(s, caller) }) {
 			n.Roles = append(n.Roles, b.RoleRef.Name)
@@ -124,13 +126,23 @@ func gatherNamespace(ctx context.Context, c client.Client, name string, caller *
 	}
 	slices.Sort(n.Roles)
 	n.Roles = slices.Compact(n.Roles)
+	return bindings.Items, nil
+}
+
+func (n *Namespace) readQuota(ctx context.Context, c client.Reader) error {
+	var quotas corev1.ResourceQuotaList
+	err := n.list(ctx, c, "resourcequotas", &quotas)
 	n.Quota = listUses(quotas.Items)
-	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: name}}
+	return err
+}
+
+func (n *Namespace) readAbilities(ctx context.Context, c client.Client) error {
+	rules := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: n.Name}}
 	if err := c.Create(ctx, rules); err != nil {
-		return n, nil, fmt.Errorf("read your rights in namespace %s: %w", name, err)
+		return fmt.Errorf("read your rights in namespace %s: %w", n.Name, err)
 	}
 	n.Abilities = ListAbilities(rules.Status.ResourceRules)
-	return n, events.Items, nil
+	return nil
 }
 
 func matchesUser(s rbacv1.Subject, user *authenticationv1.UserInfo) bool {

@@ -7,6 +7,8 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 // Ability is an activity of users, and the right that it requires.
@@ -45,16 +47,20 @@ func (a Ability) isGrantedBy(rules []authorizationv1.ResourceRule) bool {
 	})
 }
 
-// listRestrictions lists the restrictions that a developer may encounter: abilities that are missing
-// in every namespace, and exceptions that the rules do not allow.
-func listRestrictions(m *Me) []string {
+// listMissingAbilities lists the abilities that the caller has in none of the namespaces.
+func listMissingAbilities(namespaces []Namespace) []string {
 	var all []string
 	for _, a := range Abilities {
-		if !slices.ContainsFunc(m.Namespaces, func(n Namespace) bool { return slices.Contains(n.Abilities, a.Name) }) {
+		if !slices.ContainsFunc(namespaces, func(n Namespace) bool { return slices.Contains(n.Abilities, a.Name) }) {
 			all = append(all, a.Name+": no role of yours gives it; ask a platform admin for the role operator")
 		}
 	}
-	r := &m.Rules
+	return all
+}
+
+// listRuleRestrictions lists the exceptions that the rules do not allow.
+func listRuleRestrictions(r *v1alpha1.TenantRulesSpec) []string {
+	var all []string
 	for _, kind := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName} {
 		if !slices.Contains(r.ServiceTypes, kind) {
 			all = append(all, fmt.Sprintf("Services of type %s: write an Ingress or a Gateway, or ask for policy.serviceTypes", kind))

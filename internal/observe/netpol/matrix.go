@@ -47,21 +47,52 @@ func (m *Map) Matrix(namespaces []string, port int, protocol string) ([]Row, err
 // EvaluateOutside evaluates the connections of a namespace to destinations outside of the matrix.
 func (m *Map) EvaluateOutside(namespace string) (Row, error) {
 	row := Row{Namespace: namespace, Tenant: m.Tenant(namespace), Reaches: []string{}}
+	outside, err := m.ExplainOutside(namespace)
+	for _, o := range outside {
+		switch o.Name {
+		case DNS:
+			row.DNS = o.Verdict.Allowed
+		case Internet:
+			row.Internet = o.Verdict.Allowed
+		case Metadata:
+			row.Metadata = row.Metadata || o.Verdict.Allowed
+		}
+	}
+	return row, err
+}
+
+// The destinations outside of the matrix.
+const (
+	DNS      = "DNS"
+	Internet = "internet"
+	Metadata = "metadata"
+)
+
+// Outside is the verdict about a destination outside of the matrix.
+type Outside struct {
+	Name    string
+	Verdict Verdict
+}
+
+// ExplainOutside evaluates the connections of a namespace to destinations outside of the matrix, with
+// the policies that decide. A cloud serves metadata at two addresses.
+func (m *Map) ExplainOutside(namespace string) ([]Outside, error) {
+	var all []Outside
 	for _, to := range []struct {
-		reached *bool
-		flow    attack.Flow
+		name string
+		flow attack.Flow
 	}{
-		{&row.DNS, attack.Flow{ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP"}},
-		{&row.Internet, attack.Flow{ToIP: "203.0.113.10", Port: 443, Protocol: "TCP"}},
-		{&row.Metadata, attack.Flow{ToIP: "169.254.169.254", Port: 80, Protocol: "TCP"}},
-		{&row.Metadata, attack.Flow{ToIP: "fd00:ec2::254", Port: 80, Protocol: "TCP"}},
+		{DNS, attack.Flow{ToNamespace: metav1.NamespaceSystem, ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP"}},
+		{Internet, attack.Flow{ToIP: "203.0.113.10", Port: 443, Protocol: "TCP"}},
+		{Metadata, attack.Flow{ToIP: "169.254.169.254", Port: 80, Protocol: "TCP"}},
+		{Metadata, attack.Flow{ToIP: "fd00:ec2::254", Port: 80, Protocol: "TCP"}},
 	} {
 		to.flow.FromNamespace = namespace
-		allowed, err := m.Allows(to.flow)
+		verdict, err := m.Evaluate(to.flow)
 		if err != nil {
-			return row, err
+			return nil, err
 		}
-		*to.reached = *to.reached || allowed
+		all = append(all, Outside{to.name, verdict})
 	}
-	return row, nil
+	return all, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -134,6 +135,32 @@ type Direction struct {
 	// Selecting are all evaluated policies that select the pod.
 	Allowing  []string `json:"allowing,omitempty"`
 	Selecting []string `json:"selecting,omitempty"`
+}
+
+// Describe returns the verdict in words.
+func (v Verdict) Describe() string {
+	if v.Allowed {
+		return "can connect"
+	}
+	return "cannot connect"
+}
+
+// Describe returns the decision and the deciding policies in words.
+func (d Direction) Describe() string {
+	switch {
+	case d.DecidedBy != "" && d.Allowed:
+		return "allowed by " + d.DecidedBy
+	case d.DecidedBy != "":
+		return "denied by " + d.DecidedBy
+	case len(d.Selecting) == 0:
+		return "allowed, since no policy selects the pod"
+	case d.Allowed && len(d.Allowing) == 0:
+		return "allowed, since no rule applies of " + strings.Join(d.Selecting, ", ")
+	case d.Allowed:
+		return "allowed by " + strings.Join(d.Allowing, ", ")
+	default:
+		return "denied, since no rule allows it of " + strings.Join(d.Selecting, ", ")
+	}
 }
 
 // Allows reports whether the policies allow a connection between pods without labels. It

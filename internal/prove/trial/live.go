@@ -53,6 +53,13 @@ func NewLive(config *rest.Config, tenant *estate.Tenant, o Options) (*Trial, err
 	return t, nil
 }
 
+// NewWithClient returns a Trial that sends dry runs with a client, as its user. The client needs a
+// warning.Handler. Its mapper must know the kinds of the manifests.
+func NewWithClient(c client.Client, namespace string) *Trial {
+	senders := map[string]client.Client{"": c}
+	return &Trial{namespace: namespace, backend: &live{mapper: c.RESTMapper(), senders: senders, accounts: map[string]bool{}}}
+}
+
 // live tries objects by dry runs in a cluster.
 type live struct {
 	config *rest.Config

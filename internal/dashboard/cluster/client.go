@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Client is a connection with the rights of one user.
+type Client struct {
+	client.Client
+
+	config *rest.Config
+	http   *http.Client
+}
+
+// OpenLog opens the log of a container. The caller closes it.
+func (c *Client) OpenLog(ctx context.Context, pod client.ObjectKey, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+	config := rest.CopyConfig(c.config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(clientgoscheme.Scheme).WithoutConversion()
+	core, err := rest.RESTClientForConfigAndClient(config, c.http)
+	if err != nil {
+		return nil, err
+	}
+	return core.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("log").
+		VersionedParams(o, clientgoscheme.ParameterCodec).Stream(ctx)
+}

@@ -1,0 +1,48 @@
+package page
+
+import (
+	"croft.dev/croft/internal/dashboard/hosts"
+	"croft.dev/croft/internal/declare/wording"
+	"croft.dev/croft/internal/diagnose/me"
+	"croft.dev/croft/internal/diagnose/why"
+)
+
+// NewHosts returns the page of the hosts of a namespace.
+func NewHosts(namespace string, m *me.Me, s *hosts.Snapshot) Page {
+	domains := Section{
+		Heading: "Domains of tenant " + m.Tenant, List: m.Rules.Domains,
+		Note:  "The tenant's objects may have these hosts. *.example.org stands for every host below example.org.",
+		Empty: "The tenant has no domains: a platform admin grants them as domains of the Tenant.",
+	}
+	used := Section{
+		Heading: "Hosts in use", Head: []string{"Host", "Object", "State"},
+		Empty: "No Ingress, Gateway, route or Certificate has a host: write an Ingress with a host below the domains.",
+	}
+	if len(s.Hidden) > 0 {
+		used.Note = "You may not list " + wording.Enumerate(s.Hidden, "and") + "."
+	}
+	outside := 0
+	for _, u := range hosts.List(s.Objects, m.Rules.Domains) {
+		object := Cell{Text: u.Kind + "/" + u.Name}
+		if u.Kind == "Ingress" || u.Kind == "Certificate" {
+			object.Link = Link("namespaces", namespace, "workloads", u.Kind, u.Name)
+		}
+		host, state := Cell{Text: u.Host}, Cell{Text: "allowed", Verdict: why.Good}
+		if u.Host == "" {
+			host.Text = "every host"
+		}
+		if !u.Allowed {
+			state = Cell{Text: "refused: outside of the domains", Verdict: why.Bad}
+			outside++
+		}
+		used.Rows = append(used.Rows, []Cell{host, object, state})
+	}
+	if outside > 0 {
+		used.Note += " A refused host is older than the rules, or lost its domain: the next change of the object is refused. Ask a platform admin for the domain, or change the host."
+	}
+	return Page{
+		Title: "Hosts of " + namespace, Heading: "Hosts of " + namespace, Namespace: namespace, Tab: TabHosts,
+		Commands: []string{"croft me -n " + namespace, "kubectl get ingresses,gateways,httproutes,grpcroutes,tlsroutes,certificates -n " + namespace},
+		Body:     Sections{used, domains},
+	}
+}
