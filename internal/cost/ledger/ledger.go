@@ -127,7 +127,7 @@ func (s rowSet) sort() []*Row {
 	for _, row := range s {
 		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b *Row) int { return a.compare(b.Key) })
+	slices.SortFunc(rows, func(a, b *Row) int { return a.Compare(b.Key) })
 	return rows
 }
 

@@ -43,8 +43,8 @@ type Key struct {
 	PriceSource                           string
 }
 
-// compare orders keys, so that divisions do not depend on the order of the input.
-func (k Key) compare(other Key) int {
+// Compare orders keys, so that divisions do not depend on the order of the input.
+func (k Key) Compare(other Key) int {
 	return cmp.Or(
 		strings.Compare(string(k.Resource), string(other.Resource)),
 		strings.Compare(k.Pool, other.Pool),
