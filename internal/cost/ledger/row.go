@@ -78,6 +78,8 @@ type Row struct {
 	Unpriced int64
 	// weight is the row's weight in the distribution of idle cost.
 	weight int64
+	// estimated means that the cost is estimated, even if the price is not.
+	estimated bool
 }
 
 // Hour is the cost of an hour, or of a part of it.

@@ -69,7 +69,7 @@ func sumDay(day ledger.Span, hours []Record) []Record {
 				sum.Exclusive = append(sum.Exclusive, e)
 			}
 		}
-		sortExclusive(sum.Exclusive)
+		slices.SortFunc(sum.Exclusive, CompareExclusive)
 		for _, row := range rows {
 			sum.Rows = append(sum.Rows, *row)
 		}
@@ -98,10 +98,9 @@ func maxVersion(a, b Version) Version {
 	return b
 }
 
-func sortExclusive(all []Exclusive) {
-	slices.SortFunc(all, func(a, b Exclusive) int {
-		return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(a.Tenant, b.Tenant))
-	})
+// CompareExclusive orders pools by name.
+func CompareExclusive(a, b Exclusive) int {
+	return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(a.Tenant, b.Tenant))
 }
 
 func addRows(sums map[ledger.Key]*ledger.Row, rows []ledger.Row) {
