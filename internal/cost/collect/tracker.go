@@ -213,7 +213,7 @@ func (t *tracker) updatePools(now time.Time) {
 // setPrices applies other prices from now on.
 func (t *tracker) setPrices(prices *price.List, now time.Time) {
 	t.prices = prices
-	t.timeline.Reprice(func(kind timeline.Kind, f timeline.Facts) price.Price {
+	t.timeline.Reprice(prices.Currency, func(kind timeline.Kind, f timeline.Facts) price.Price {
 		switch kind {
 		case timeline.Node:
 			return prices.FindInstance(price.Offering{Pool: f.Pool, CapacityType: f.CapacityType, InstanceType: f.InstanceType,

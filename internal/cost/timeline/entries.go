@@ -16,6 +16,8 @@ type entry struct {
 	Phases []Phase `json:"phases,omitempty"`
 	Seen   int64   `json:"seen,omitempty"`
 	Gaps   []gap   `json:"gaps,omitempty"`
+	// Currency is the currency of all prices.
+	Currency string `json:"currency,omitempty"`
 }
 
 // Changes returns entries with all changes since its last call. Applied to the timeline as it was before,
@@ -36,7 +38,7 @@ func (t *Timeline) encode(keys []Key) ([][]byte, error) {
 	slices.SortFunc(keys, func(a, b Key) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.UID, b.UID))
 	})
-	all := []entry{{Seen: t.seen, Gaps: t.gaps}}
+	all := []entry{{Seen: t.seen, Gaps: t.gaps, Currency: t.currency}}
 	for _, key := range keys {
 		all = append(all, entry{Key: key, Phases: t.phases[key]})
 	}
@@ -61,7 +63,7 @@ func Load(entries [][]byte) (*Timeline, error) {
 		}
 		switch {
 		case e.Kind == "":
-			t.seen, t.gaps = e.Seen, e.Gaps
+			t.seen, t.gaps, t.currency = e.Seen, e.Gaps, e.Currency
 		case len(e.Phases) == 0:
 			delete(t.phases, e.Key)
 		default:

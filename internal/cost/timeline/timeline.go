@@ -75,6 +75,8 @@ type gap struct {
 type Timeline struct {
 	phases map[Key][]Phase
 	gaps   []gap
+	// currency is the currency of all prices.
+	currency string
 	// seen is the last time at which the cluster was observed.
 	seen int64
 	// gap is the current gap while the objects are read after a start, and nil later.
@@ -252,9 +254,19 @@ func addPhase(phases []Phase, p Phase) []Phase {
 	return append(phases, p)
 }
 
-// Reprice applies new prices to all existing objects. find returns the price for facts.
-func (t *Timeline) Reprice(find func(Kind, Facts) price.Price, now int64) {
+// Reprice applies new prices to all existing objects. find returns the price for facts. In another currency
+// it applies to all phases, since amounts of two currencies have no sum.
+func (t *Timeline) Reprice(currency string, find func(Kind, Facts) price.Price, now int64) {
+	isOther := t.currency != "" && t.currency != currency
+	t.currency = currency
 	for key, phases := range t.phases {
+		if isOther {
+			for i := range phases {
+				phases[i].Price = find(key.Kind, phases[i].Facts)
+			}
+			t.store(key, phases)
+			continue
+		}
 		last := phases[len(phases)-1]
 		if last.Until != 0 {
 			continue

@@ -104,7 +104,15 @@ func TestPhases(t *testing.T) {
 		"forgotten with its end": {podKey, func(l *Timeline) { observe(l, podKey, web, 150); l.End(podKey, 160); l.Forget(160) }, ""},
 		"another price": {node, func(l *Timeline) {
 			observe(l, node, registered, 100)
-			l.Reprice(func(Kind, Facts) price.Price { return price.Price{Amount: 1, Known: true} }, 130)
+			l.Reprice("USD", func(Kind, Facts) price.Price { return price.Price{Amount: 1, Known: true} }, 130)
+		}, "node:100-130 node:130-0"},
+		"another currency": {node, func(l *Timeline) {
+			observe(l, node, registered, 100)
+			l.Reprice("USD", func(Kind, Facts) price.Price { return price.Price{Amount: 1, Known: true} }, 130)
+			l.Reprice("EUR", func(Kind, Facts) price.Price { return price.Price{Amount: 2, Known: true} }, 150)
+			if phases := l.phases[node]; phases[0].Price.Amount != 2 || phases[1].Price.Amount != 2 {
+				panic("a phase has a price in the former currency")
+			}
 		}, "node:100-130 node:130-0"},
 	} {
 		l := New()
