@@ -1,5 +1,6 @@
-// Package cost contains the prices of nodes, volumes and load balancers, and the exact division of
-// their cost among tenants. Its packages do no I/O.
+// Package cost contains the cost of tenants: prices of nodes, volumes and load balancers, the exact
+// division of their cost, and the ledger, which observes a cluster, stores the cost of each hour, and
+// answers users within their rights. Only its packages store, collect, server and service do I/O.
 //
 // It may import: declare.
 package cost

@@ -73,6 +73,7 @@ func (h *hour) addNode(n *Node) {
 			row.weight += computeWeight(cpu, memory) * part.length()
 			used += computeWeight(cpu, memory) * part.length()
 			row.Unpriced += part.length()
+			row.estimated = row.estimated || pod.Estimated || part.estimated
 		}
 	}
 	rest := base
@@ -117,7 +118,7 @@ func (h *hour) divideNode(n *Node, rows []*Row, length int64) {
 		}
 		sum.Cost += row.Cost
 		sum.weight += row.weight
-		if n.Price.Estimated || row.Kind == Idle && n.Observed.Unix() > max(n.From.Unix(), h.from) {
+		if n.Price.Estimated || row.estimated || row.Kind == Idle && n.Observed.Unix() > max(n.From.Unix(), h.from) {
 			sum.EstimatedCost += row.Cost
 		}
 	}

@@ -52,6 +52,8 @@ type Pod struct {
 	// CPU is in thousandths, Memory in MiB. A pod without requests costs nothing.
 	CPU, Memory int64
 	Span
+	// Estimated means that the pod may have ended earlier or later.
+	Estimated bool
 }
 
 // Volume is a PersistentVolume. Namespace is empty if no claim uses the volume.
@@ -76,4 +78,6 @@ type LoadBalancer struct {
 type Owner struct {
 	Namespace, Tenant, CostCode string
 	Span
+	// Estimated means that the namespace may have had another owner for a part of the span.
+	Estimated bool
 }

@@ -81,6 +81,7 @@ type ownedSpan struct {
 	seconds
 	kind             Kind
 	tenant, costCode string
+	estimated        bool
 }
 
 // splitByOwner divides a span where the namespace's owner changes.
@@ -94,17 +95,17 @@ func (l *Ledger) splitByOwner(namespace string, whole seconds) []ownedSpan {
 			continue
 		}
 		if part.from > at {
-			parts = append(parts, ownedSpan{seconds{at, part.from}, Platform, "", ""})
+			parts = append(parts, ownedSpan{seconds: seconds{at, part.from}, kind: Platform})
 		}
 		kind := Tenant
 		if owner.Tenant == "" {
 			kind = Platform
 		}
-		parts = append(parts, ownedSpan{part, kind, owner.Tenant, owner.CostCode})
+		parts = append(parts, ownedSpan{part, kind, owner.Tenant, owner.CostCode, owner.Estimated})
 		at = part.until
 	}
 	if at < whole.until {
-		parts = append(parts, ownedSpan{seconds{at, whole.until}, Platform, "", ""})
+		parts = append(parts, ownedSpan{seconds: seconds{at, whole.until}, kind: Platform})
 	}
 	return parts
 }
@@ -127,7 +128,7 @@ func (s rowSet) sort() []*Row {
 	for _, row := range s {
 		rows = append(rows, row)
 	}
-	slices.SortFunc(rows, func(a, b *Row) int { return a.compare(b.Key) })
+	slices.SortFunc(rows, func(a, b *Row) int { return a.Compare(b.Key) })
 	return rows
 }
 

@@ -78,10 +78,10 @@ func TestCompute(t *testing.T) {
 			"idle apps: 12000 0", "tenant shop org1 apps web: 12000 12000",
 			"idle jobs: 36000 0", "tenant shop org1 jobs web: 36000 36000"}},
 		"the cost code changes": {Input{Nodes: []Node{makeNode("a", "apps", whole)}, Pods: []Pod{half}, Owners: []Owner{
-			{"shop", "shop", "org1", Span{Until: start.Add(900 * time.Second)}}, {"shop", "shop", "org2", Span{From: start.Add(900 * time.Second)}}}},
+			{Namespace: "shop", Tenant: "shop", CostCode: "org1", Span: Span{Until: start.Add(900 * time.Second)}}, {Namespace: "shop", Tenant: "shop", CostCode: "org2", Span: Span{From: start.Add(900 * time.Second)}}}},
 			[]string{"idle apps: 48000 0", "tenant shop org1 apps web: 12000 12000", "tenant shop org2 apps web: 36000 36000"}},
 		"a namespace without an owner for a while": {Input{Nodes: []Node{makeNode("a", "apps", whole)}, Pods: []Pod{half}, Owners: []Owner{
-			{"shop", "shop", "org1", during(900, 1800)}}},
+			{Namespace: "shop", Tenant: "shop", CostCode: "org1", Span: during(900, 1800)}}},
 			[]string{"idle apps: 48000 0", "platform apps web: 36000 36000", "tenant shop org1 apps web: 12000 12000"}},
 		"more requests than capacity": {Input{Nodes: []Node{makeNode("a", "apps", whole)}, Owners: []Owner{shop}, Pods: []Pod{half, half,
 			{Namespace: "kube-system", Workload: "proxy", Node: "a", CPU: 1 << 40, Memory: 1 << 40}}},
@@ -108,7 +108,7 @@ func TestCompute(t *testing.T) {
 			{Workload: "old", Class: "gp3", Size: 50 << 10, Price: priceOf(80_000), Span: whole},
 			{Namespace: "shop", Workload: "nfs", Class: "nfs", Size: 1, Span: whole}}},
 			[]string{"tenant shop org1 data gp3: 5480 0", "unallocated old gp3: 5479 0", "tenant shop org1 nfs nfs: 0 0 ?3600"}},
-		"a load balancer": {Input{Owners: []Owner{{"shop", "shop", "", during(0, 1800)}},
+		"a load balancer": {Input{Owners: []Owner{{Namespace: "shop", Tenant: "shop", CostCode: "", Span: during(0, 1800)}},
 			LoadBalancers: []LoadBalancer{{"shop", "web", priceOf(22_501), whole}}},
 			[]string{"platform web: 11251 0", "tenant shop web: 11250 0"}},
 	} {
@@ -129,7 +129,7 @@ func TestNewRefuses(t *testing.T) {
 		"node a has two entries for 2026-11-26T19:00:10Z": {
 			Nodes: []Node{makeNode("a", "apps", during(0, 20)), makeNode("a", "jobs", during(10, 30))}},
 		"namespace shop has two entries for 2026-11-26T19:00:00Z": {
-			Owners: []Owner{{"shop", "shop", "", whole}, {"shop", "bank", "", whole}}},
+			Owners: []Owner{{Namespace: "shop", Tenant: "shop", CostCode: "", Span: whole}, {Namespace: "shop", Tenant: "bank", CostCode: "", Span: whole}}},
 	} {
 		if _, err := New(in); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

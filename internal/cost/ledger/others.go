@@ -36,6 +36,7 @@ func (h *hour) addVolumes() {
 			row := classes[of].find(base.with(part, v.Namespace, v.Workload))
 			row.weight += v.Size * part.length()
 			row.Unpriced += part.length()
+			row.estimated = row.estimated || part.estimated
 		}
 	}
 	order := make([]class, 0, len(classes))
@@ -63,6 +64,7 @@ func (h *hour) addLoadBalancer(b *LoadBalancer) {
 		row := rows.find(base.with(part, b.Namespace, b.Workload))
 		row.weight += part.length()
 		row.Unpriced += part.length()
+		row.estimated = row.estimated || part.estimated
 	}
 	h.result.LoadBalancers += h.addRows(b.Price, rows.sort(), func(length int64) (money.Amount, string) {
 		return money.Scale(b.Price.Amount, length, secondsPerHour),
@@ -90,7 +92,7 @@ func (h *hour) addRows(p price.Price, rows []*Row, getCost func(weight int64) (m
 			continue
 		}
 		total.Cost += parts[i].Amount
-		if p.Estimated {
+		if p.Estimated || row.estimated {
 			total.EstimatedCost += parts[i].Amount
 		}
 	}

@@ -20,7 +20,7 @@ func makeInput(r *rand.Rand) Input {
 		in.Pods = append(in.Pods, Pod{
 			Namespace: fmt.Sprintf("ns-%d", r.IntN(4)), Workload: fmt.Sprintf("w-%d", r.IntN(3)),
 			Node: fmt.Sprintf("node-%d", r.IntN(5)), CPU: int64(r.IntN(4)) * 500, Memory: int64(r.IntN(5)) * 1000,
-			Span: makeSpan(r),
+			Span: makeSpan(r), Estimated: r.IntN(8) == 0,
 		})
 	}
 	for i := range 4 {
@@ -84,8 +84,8 @@ func makeNodes(r *rand.Rand, name string) []Node {
 
 // makeOwners returns no owner of a namespace, or one or two in succession.
 func makeOwners(r *rand.Rand, namespace string) []Owner {
-	first := Owner{namespace, fmt.Sprintf("t-%d", r.IntN(2)), "org1", makeSpan(r)}
-	second := Owner{namespace, fmt.Sprintf("t-%d", r.IntN(2)), "org2", Span{From: first.Until}}
+	first := Owner{namespace, fmt.Sprintf("t-%d", r.IntN(2)), "org1", makeSpan(r), r.IntN(4) == 0}
+	second := Owner{namespace, fmt.Sprintf("t-%d", r.IntN(2)), "org2", Span{From: first.Until}, false}
 	switch {
 	case r.IntN(4) == 0:
 		return nil

@@ -43,8 +43,8 @@ type Key struct {
 	PriceSource                           string
 }
 
-// compare orders keys, so that divisions do not depend on the order of the input.
-func (k Key) compare(other Key) int {
+// Compare orders keys, so that divisions do not depend on the order of the input.
+func (k Key) Compare(other Key) int {
 	return cmp.Or(
 		strings.Compare(string(k.Resource), string(other.Resource)),
 		strings.Compare(k.Pool, other.Pool),
@@ -78,6 +78,8 @@ type Row struct {
 	Unpriced int64
 	// weight is the row's weight in the distribution of idle cost.
 	weight int64
+	// estimated means that the cost is estimated, even if the price is not.
+	estimated bool
 }
 
 // Hour is the cost of an hour, or of a part of it.

@@ -41,6 +41,21 @@ func (a Amount) String() string { return a.Format(6) }
 // point numbers.
 func (a Amount) MarshalJSON() ([]byte, error) { return json.Marshal(a.String()) }
 
+// UnmarshalJSON reads an amount as MarshalJSON writes it.
+func (a *Amount) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	units, decimals, _ := strings.Cut(text, ".")
+	millionths, err := strconv.ParseInt(units+decimals, 10, 64)
+	if err != nil || len(decimals) != 6 {
+		return fmt.Errorf("%q is no amount with six decimals", text)
+	}
+	*a = Amount(millionths)
+	return nil
+}
+
 // ParsePrice reads a decimal number, such as 0.0225 or 2.25e-02, without rounding.
 func ParsePrice(text string) (*big.Rat, error) {
 	size, err := strconv.ParseFloat(text, 64)

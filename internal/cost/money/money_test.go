@@ -1,6 +1,7 @@
 package money
 
 import (
+	"encoding/json"
 	"math/big"
 	"strings"
 	"testing"
@@ -93,5 +94,24 @@ func TestRoundIsOnce(t *testing.T) {
 	rate, factor := big.NewRat(10_000_005, 10_000_000), big.NewRat(1, 3)
 	if got := Round(new(big.Rat).Mul(rate, factor)); got != 333_334 {
 		t.Errorf("%d, want 333334: a third of 1.0000005 is 0.3333335", got)
+	}
+}
+
+// TestJSON expects to read an amount as it was written.
+func TestJSON(t *testing.T) {
+	for _, want := range []Amount{0, 1, 999_999, 1_000_000, 123_456_789_012} {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Amount
+		if err := json.Unmarshal(text, &got); err != nil || got != want {
+			t.Errorf("%s is %d (%v), want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{`1`, `"1"`, `"1.5"`, `"a.000000"`, `""`, `"1.0000000"`} {
+		if err := json.Unmarshal([]byte(text), new(Amount)); err == nil {
+			t.Errorf("%s is an amount", text)
+		}
 	}
 }

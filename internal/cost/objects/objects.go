@@ -39,20 +39,19 @@ func Build(o Objects, prices *price.List, now time.Time) ledger.Input {
 	in := ledger.Input{Nodes: buildNodes(o, prices, now)}
 	in.Pods = buildPods(o.Pods, in.Nodes)
 	for i := range o.Namespaces {
-		n := &o.Namespaces[i]
-		if tenant := n.Labels[v1alpha1.TenantLabel]; tenant != "" {
-			in.Owners = append(in.Owners,
-				ledger.Owner{Namespace: n.Name, Tenant: tenant, CostCode: n.Labels[v1alpha1.CostCodeLabel]})
+		if owner := ReadOwner(&o.Namespaces[i]); owner.Tenant != "" {
+			in.Owners = append(in.Owners, ledger.Owner{Namespace: owner.Namespace, Tenant: owner.Tenant, CostCode: owner.CostCode})
 		}
 	}
 	for i := range o.Volumes {
-		in.Volumes = append(in.Volumes, buildVolume(&o.Volumes[i], prices))
+		volume := ReadVolume(&o.Volumes[i])
+		volume.Price = prices.FindVolume(volume.Class)
+		in.Volumes = append(in.Volumes, volume)
 	}
 	for i := range o.Services {
-		s := &o.Services[i]
-		if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
-			in.LoadBalancers = append(in.LoadBalancers, ledger.LoadBalancer{Namespace: s.Namespace,
-				Workload: "Service/" + s.Name, Price: prices.FindLoadBalancer(), Span: startAt(s.CreationTimestamp)})
+		if balancer, is := ReadLoadBalancer(&o.Services[i]); is {
+			balancer.Price = prices.FindLoadBalancer()
+			in.LoadBalancers = append(in.LoadBalancers, balancer)
 		}
 	}
 	return in
@@ -60,6 +59,61 @@ func Build(o Objects, prices *price.List, now time.Time) ledger.Input {
 
 // startAt returns the span of an object that still exists.
 func startAt(from metav1.Time) ledger.Span { return ledger.Span{From: from.Time} }
+
+// ReadOwner returns the owner of a namespace, from its labels. Its tenant may be empty.
+func ReadOwner(n *corev1.Namespace) ledger.Owner {
+	return ledger.Owner{Namespace: n.Name, Tenant: n.Labels[v1alpha1.TenantLabel],
+		CostCode: n.Labels[v1alpha1.CostCodeLabel], Span: startAt(n.CreationTimestamp)}
+}
+
+// ReadLoadBalancer returns the load balancer of a Service, without its price.
+func ReadLoadBalancer(s *corev1.Service) (balancer ledger.LoadBalancer, is bool) {
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return balancer, false
+	}
+	return ledger.LoadBalancer{Namespace: s.Namespace, Workload: "Service/" + s.Name, Span: startAt(s.CreationTimestamp)}, true
+}
+
+// Instance is an instance that costs money, and the capacity that its node gives to pods.
+type Instance struct {
+	// Name is the name of the node, or NodeClaim/NAME before the node registers.
+	Name string
+	price.Offering
+	// CPU, in thousandths, and Memory, in MiB, are 0 before the node registers.
+	CPU, Memory int64
+	// From is the launch of the instance.
+	From time.Time
+}
+
+// ReadInstance returns the instance of a NodeClaim, of a node, or of both. A NodeClaim without an instance
+// costs nothing.
+func ReadInstance(claim *karpenterv1.NodeClaim, node *corev1.Node) (instance Instance, exists bool) {
+	var labels map[string]string
+	if claim != nil {
+		launched := findLaunch(claim)
+		if launched.IsZero() {
+			return Instance{}, false
+		}
+		instance.Name, instance.From, labels = "NodeClaim/"+claim.Name, launched.Time, claim.Labels
+	}
+	if node != nil {
+		instance.Name, labels = node.Name, node.Labels
+		instance.CPU = node.Status.Allocatable.Cpu().MilliValue()
+		instance.Memory = node.Status.Allocatable.Memory().Value() >> 20
+		if claim == nil {
+			instance.From = node.CreationTimestamp.Time
+		}
+	}
+	instance.Offering = price.Offering{
+		Pool: labels[karpenterv1.NodePoolLabelKey],
+		CapacityType: cmp.Or(labels[karpenterv1.CapacityTypeLabelKey],
+			nodegroupCapacity[labels["eks.amazonaws.com/capacityType"]]),
+		InstanceType: labels[corev1.LabelInstanceTypeStable],
+		Zone:         labels[corev1.LabelTopologyZone],
+		Region:       labels[corev1.LabelTopologyRegion],
+	}
+	return instance, true
+}
 
 // buildNodes returns the nodes in the order of their names. An instance costs money from its launch
 // on, before its node registers. A NodeClaim without an instance costs nothing.
@@ -75,25 +129,24 @@ func buildNodes(o Objects, prices *price.List, now time.Time) []ledger.Node {
 	found := map[string]bool{}
 	for i := range o.Claims {
 		claim := &o.Claims[i]
-		launched := findLaunch(claim)
-		if launched.IsZero() {
-			continue
-		}
 		node := byID[claim.Status.ProviderID]
 		if node == nil {
 			node = byName[claim.Status.NodeName]
 		}
-		name, labels, allocatable := "NodeClaim/"+claim.Name, claim.Labels, corev1.ResourceList{}
-		if node != nil && !found[node.Name] {
-			found[node.Name] = true
-			name, labels, allocatable = node.Name, node.Labels, node.Status.Allocatable
+		if node != nil && found[node.Name] {
+			node = nil
 		}
-		all = append(all, buildNode(name, labels, allocatable, launched, prices, now))
+		if instance, exists := ReadInstance(claim, node); exists {
+			if node != nil {
+				found[node.Name] = true
+			}
+			all = append(all, instance.toNode(prices, now))
+		}
 	}
 	for i := range o.Nodes {
 		if node := &o.Nodes[i]; !found[node.Name] {
-			all = append(all,
-				buildNode(node.Name, node.Labels, node.Status.Allocatable, node.CreationTimestamp, prices, now))
+			instance, _ := ReadInstance(nil, node)
+			all = append(all, instance.toNode(prices, now))
 		}
 	}
 	slices.SortFunc(all, func(a, b ledger.Node) int { return strings.Compare(a.Name, b.Name) })
@@ -109,28 +162,19 @@ func findLaunch(claim *karpenterv1.NodeClaim) metav1.Time {
 	return metav1.Time{}
 }
 
-func buildNode(name string, labels map[string]string, allocatable corev1.ResourceList, from metav1.Time,
-	prices *price.List, now time.Time) ledger.Node {
-	offering := price.Offering{
-		Pool: labels[karpenterv1.NodePoolLabelKey],
-		CapacityType: cmp.Or(labels[karpenterv1.CapacityTypeLabelKey],
-			nodegroupCapacity[labels["eks.amazonaws.com/capacityType"]]),
-		InstanceType: labels[corev1.LabelInstanceTypeStable],
-		Zone:         labels[corev1.LabelTopologyZone],
-		Region:       labels[corev1.LabelTopologyRegion],
-	}
+func (i Instance) toNode(prices *price.List, now time.Time) ledger.Node {
 	return ledger.Node{
-		Name: name, Pool: offering.Pool, CapacityType: offering.CapacityType, InstanceType: offering.InstanceType,
-		Price: prices.FindInstance(offering), Span: startAt(from), Observed: now,
-		CPU: allocatable.Cpu().MilliValue(), Memory: allocatable.Memory().Value() >> 20,
+		Name: i.Name, Pool: i.Pool, CapacityType: i.CapacityType, InstanceType: i.InstanceType,
+		Price: prices.FindInstance(i.Offering), Span: ledger.Span{From: i.From}, Observed: now,
+		CPU: i.CPU, Memory: i.Memory,
 	}
 }
 
-func buildVolume(v *corev1.PersistentVolume, prices *price.List) ledger.Volume {
+// ReadVolume returns a volume, without its price.
+func ReadVolume(v *corev1.PersistentVolume) ledger.Volume {
 	volume := ledger.Volume{
 		Workload: "PersistentVolume/" + v.Name, Class: v.Spec.StorageClassName,
-		Size:  roundUp(v.Spec.Capacity.Storage().Value()),
-		Price: prices.FindVolume(v.Spec.StorageClassName), Span: startAt(v.CreationTimestamp),
+		Size: roundUp(v.Spec.Capacity.Storage().Value()), Span: startAt(v.CreationTimestamp),
 	}
 	if claim := v.Spec.ClaimRef; claim != nil && v.Status.Phase == corev1.VolumeBound {
 		volume.Namespace, volume.Workload = claim.Namespace, "PersistentVolumeClaim/"+claim.Name

@@ -21,15 +21,9 @@ func buildPods(pods []corev1.Pod, nodes []ledger.Node) []ledger.Pod {
 	}
 	var all []ledger.Pod
 	for i := range pods {
-		pod := &pods[i]
-		if pod.Spec.NodeName == "" {
+		entry, scheduled := ReadPod(&pods[i])
+		if !scheduled {
 			continue
-		}
-		requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
-		entry := ledger.Pod{
-			Namespace: pod.Namespace, Workload: findWorkload(pod), Node: pod.Spec.NodeName,
-			CPU: max(requests.Cpu().MilliValue(), 0), Memory: roundUp(requests.Memory().Value()),
-			Span: ledger.Span{From: findScheduling(pod), Until: findEnd(pod)},
 		}
 		// The kubelet's clock may be behind: no pod is older than its node.
 		if start := starts[entry.Node]; entry.From.Before(start) {
@@ -38,6 +32,19 @@ func buildPods(pods []corev1.Pod, nodes []ledger.Node) []ledger.Pod {
 		all = append(all, entry)
 	}
 	return all
+}
+
+// ReadPod returns a pod that a node has or had.
+func ReadPod(pod *corev1.Pod) (p ledger.Pod, scheduled bool) {
+	if pod.Spec.NodeName == "" {
+		return p, false
+	}
+	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
+	return ledger.Pod{
+		Namespace: pod.Namespace, Workload: findWorkload(pod), Node: pod.Spec.NodeName,
+		CPU: max(requests.Cpu().MilliValue(), 0), Memory: roundUp(requests.Memory().Value()),
+		Span: ledger.Span{From: findScheduling(pod), Until: findEnd(pod)},
+	}, true
 }
 
 func findScheduling(pod *corev1.Pod) time.Time {

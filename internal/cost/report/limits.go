@@ -50,10 +50,14 @@ func (b *builder) describeLimits(in ledger.Input, period ledger.Span) []string {
 		limits = append(limits, "these prices are estimated, as another region's or as the present price of spot "+
 			"instances: "+strings.Join(estimated, "; "))
 	}
-	if n := len(b.unrequested); n > 0 {
-		limits = append(limits, fmt.Sprintf("workloads that request neither CPU nor memory cost nothing: there are %d", n))
+	return append(limits, b.describeUnrequested()...)
+}
+
+func (b *builder) describeUnrequested() []string {
+	if len(b.unrequested) == 0 {
+		return nil
 	}
-	return limits
+	return []string{fmt.Sprintf("workloads that request neither CPU nor memory cost nothing: there are %d", len(b.unrequested))}
 }
 
 // listEstimates returns the sources of estimated prices.

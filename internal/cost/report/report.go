@@ -80,6 +80,8 @@ type Line struct {
 	CostUnknown    bool  `json:"costUnknown"`
 	IdleUnknown    bool  `json:"idleUnknown"`
 	NowUnknown     bool  `json:"nowUnknown"`
+	// IdleHidden means that Idle, Total and PerHourNow lack the idle cost of a shared pool.
+	IdleHidden bool `json:"idleHidden,omitempty"`
 
 	rank        int
 	cpu, memory int64
@@ -91,8 +93,7 @@ func Build(in ledger.Input, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{by: o.By, lines: map[string]*Line{}, sources: map[string]money.Amount{}, missing: map[string]bool{},
-		unrequested: map[string]bool{}, total: &Line{Name: "total"}}
+	b := newBuilder(o.By)
 	for _, span := range ledger.Split(o.Period) {
 		for _, row := range l.Compute(span).Rows {
 			b.addRow(&row)
@@ -102,13 +103,23 @@ func Build(in ledger.Input, o Options) (*Report, error) {
 	for _, row := range now.Rows {
 		b.addCurrentRow(&row)
 	}
+	return b.build(o, b.describeLimits(in, o.Period)), nil
+}
+
+func newBuilder(by string) *builder {
+	return &builder{by: by, lines: map[string]*Line{}, sources: map[string]money.Amount{}, missing: map[string]bool{},
+		unrequested: map[string]bool{}, total: &Line{Name: "total"}}
+}
+
+// build returns the report of all added rows.
+func (b *builder) build(o Options, limits []string) *Report {
 	r := &Report{From: o.Period.From.UTC(), Until: o.Period.Until.UTC(), Currency: o.Currency, By: o.By,
-		Lines: b.sortLines(), Total: b.total, PriceSources: []SourceCost{}, Limits: b.describeLimits(in, o.Period),
+		Lines: b.sortLines(), Total: b.total, PriceSources: []SourceCost{}, Limits: append([]string{}, limits...),
 		MissingPrices: append([]string{}, slices.Sorted(maps.Keys(b.missing))...)}
 	for _, source := range slices.Sorted(maps.Keys(b.sources)) {
 		r.PriceSources = append(r.PriceSources, SourceCost{source, b.sources[source]})
 	}
-	return r, nil
+	return r
 }
 
 // builder adds rows to lines.
@@ -118,6 +129,8 @@ type builder struct {
 	total                *Line
 	sources              map[string]money.Amount
 	missing, unrequested map[string]bool
+	// hidden are the pools whose idle cost is not shown.
+	hidden map[string]bool
 }
 
 // isByNode reports whether lines are parts of the cluster, and not the users of its capacity. Idle cost
@@ -138,6 +151,11 @@ func (b *builder) split(row *ledger.Row) (own, idle, estimated money.Amount) {
 	}
 }
 
+// isHidden reports whether a row's idle cost is not shown. Grouped by nodes, a line has no share of it.
+func (b *builder) isHidden(row *ledger.Row) bool {
+	return !b.isByNode() && row.Resource == ledger.NodeResource && b.hidden[row.Pool]
+}
+
 func (b *builder) addRow(row *ledger.Row) {
 	own, idle, estimated := b.split(row)
 	for _, line := range []*Line{b.findLine(row), b.total} {
@@ -149,6 +167,7 @@ func (b *builder) addRow(row *ledger.Row) {
 		line.CostUnknown = line.CostUnknown || row.Unpriced > 0 && row.Kind != ledger.Idle
 		// A workload on a node without a price also has an unknown share of the idle cost.
 		line.IdleUnknown = line.IdleUnknown || row.Unpriced > 0 && row.Resource == ledger.NodeResource
+		line.IdleHidden = line.IdleHidden || b.isHidden(row)
 		line.cpu += row.CPU
 		line.memory += row.Memory
 		line.CPUHours = float64(line.cpu) / 1000 / 3600
@@ -171,6 +190,7 @@ func (b *builder) addCurrentRow(row *ledger.Row) {
 	own, idle, _ := b.split(row)
 	for _, line := range []*Line{b.findLine(row), b.total} {
 		line.PerHourNow += own + idle
+		line.IdleHidden = line.IdleHidden || b.isHidden(row)
 		line.NowUnknown = line.NowUnknown || row.Unpriced > 0
 	}
 }

@@ -1,0 +1,167 @@
+// Package server answers questions about costs by HTTPS. It authenticates callers by their own tokens
+// with TokenReviews, and authorizes them with SubjectAccessReviews: `get` of costs.croft.dev in a
+// namespace, or in the whole cluster.
+//
+// A tenant's people learn nothing about other tenants. They get the rows of their own tenant, and the idle
+// cost only of pools that no other tenant may use: in a shared pool, a share of the idle cost reveals how
+// much the others request.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/time/rate"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/cost/collect"
+	"croft.dev/croft/internal/cost/report"
+)
+
+// Path is the path of the only resource.
+const Path = "/v1/costs"
+
+const (
+	// requestTimeout limits the time of an answer.
+	requestTimeout = 30 * time.Second
+	// reviewsPerSecond and reviewBurst limit the requests to the API server that clients can cause.
+	reviewsPerSecond, reviewBurst = 50, 200
+	// concurrentAnswers limits the memory: an answer for the whole cluster reads many records.
+	concurrentAnswers = 4
+)
+
+// Source has the records.
+type Source interface {
+	// Read returns the records from a time until now.
+	Read(from time.Time) (collect.View, error)
+}
+
+// Reviewer creates TokenReviews and SubjectAccessReviews.
+type Reviewer interface {
+	Create(ctx context.Context, review client.Object, options ...client.CreateOption) error
+}
+
+// Options configure the service.
+type Options struct {
+	Source  Source
+	Reviews Reviewer
+	Log     *slog.Logger
+	// Now returns the time.
+	Now func() time.Time
+}
+
+// server handles requests. Its guards are lists, so that tests can show the effect of each one.
+type server struct {
+	Options
+	checks  []check
+	filters []filter
+	limiter *rate.Limiter
+	answers chan struct{}
+}
+
+// New returns the handler of all requests.
+func New(o Options) http.Handler { return newServer(o).newRoutes() }
+
+func newServer(o Options) *server {
+	return &server{Options: o, checks: checks, filters: filters, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst),
+		answers: make(chan struct{}, concurrentAnswers)}
+}
+
+func (s *server) newRoutes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc(Path, s.answer)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		s.refuse(w, &refusal{http.StatusNotFound, "there is only " + Path})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// No cache may keep an answer that one user's token has opened.
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		mux.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// answer responds with a report.
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	for _, c := range s.checks {
+		if refused := c.find(r); refused != nil {
+			s.refuse(w, refused)
+			return
+		}
+	}
+	q := parseQuestion(r)
+	caller, err := s.authenticate(r.Context(), findToken(r))
+	if err != nil {
+		s.respondError(w, r, err)
+		return
+	}
+	select {
+	case s.answers <- struct{}{}:
+		defer func() { <-s.answers }()
+	case <-r.Context().Done():
+		s.refuse(w, errBusy)
+		return
+	}
+	from := s.Now().Add(-q.since).UTC().Truncate(time.Hour)
+	access, err := s.authorize(r.Context(), caller, q.namespace)
+	if err != nil {
+		s.respondError(w, r, err)
+		return
+	}
+	view, err := s.Source.Read(from)
+	if err != nil {
+		s.respondError(w, r, err)
+		return
+	}
+	if err := s.addTenant(r.Context(), access, caller, view.Tenants); err != nil {
+		s.respondError(w, r, err)
+		return
+	}
+	body, err := json.Marshal(report.BuildStored(s.filter(view, from, access), q.by))
+	if err != nil {
+		s.respondError(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body)
+}
+
+// refusal is an error that the caller may read.
+type refusal struct {
+	status  int
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+var (
+	errNoToken   = &refusal{http.StatusUnauthorized, "the cluster does not accept the token: log in again"}
+	errForbidden = &refusal{http.StatusForbidden, "you may not read this cost: name a namespace of your tenant"}
+	errBusy      = &refusal{http.StatusServiceUnavailable, "the ledger is busy: try again later"}
+)
+
+// respondError responds without details of the cluster, which are in the log.
+func (s *server) respondError(w http.ResponseWriter, r *http.Request, err error) {
+	var refused *refusal
+	if errors.As(err, &refused) {
+		s.refuse(w, refused)
+		return
+	}
+	s.Log.ErrorContext(r.Context(), "no answer", "error", err)
+	s.refuse(w, &refusal{http.StatusServiceUnavailable, "the ledger cannot answer now: its log has the error"})
+}
+
+func (s *server) refuse(w http.ResponseWriter, refused *refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	if refused.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.WriteHeader(refused.status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": refused.message})
+}

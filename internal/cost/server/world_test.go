@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/cost/collect"
+	"croft.dev/croft/internal/cost/ledger"
+	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/store"
+)
+
+var now = time.Date(2026, 11, 26, 12, 30, 0, 0, time.UTC)
+
+// The users of these tests, by their tokens, and the namespaces in which they may read costs. "*" is the
+// cluster.
+var users = map[string]struct {
+	name       string
+	namespaces []string
+}{
+	"ana-token":     {"ana", []string{"shop-prod", "shop-dev"}},
+	"dev-token":     {"dev", []string{"shop-dev"}},
+	"bob-token":     {"bob", []string{"bank"}},
+	"robot-token":   {"system:serviceaccount:shop-dev:ci", []string{"shop-dev"}},
+	"sre-token":     {"sre", []string{"kube-system"}},
+	"gone-token":    {"gone", []string{"deleted"}},
+	"auditor-token": {"auditor", []string{"*"}},
+	"none-token":    {"none", nil},
+	"nameless":      {"", []string{"*"}},
+}
+
+// reviews answers as an API server would.
+type reviews struct {
+	count  int
+	failed error
+}
+
+func (r *reviews) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	r.count++
+	switch review := o.(type) {
+	case *authenticationv1.TokenReview:
+		user, known := users[review.Spec.Token]
+		review.Status.Authenticated, review.Status.User.Username = known, user.name
+	case *authorizationv1.SubjectAccessReview:
+		attributes := review.Spec.ResourceAttributes
+		for _, user := range users {
+			asked := attributes.Namespace
+			if asked == "" {
+				asked = "*"
+			}
+			if user.name == review.Spec.User && attributes.Verb == "get" && attributes.Group == "croft.dev" &&
+				attributes.Resource == "costs" && (slices.Contains(user.namespaces, asked) || slices.Contains(user.namespaces, "*")) {
+				review.Status.Allowed = true
+			}
+		}
+	}
+	return r.failed
+}
+
+// world is the content of a ledger. Shop and bank share the pool apps, and have the pools solo and vault for
+// themselves. The namespace shop-dev belonged to the bank until an hour ago, and so did the pool solo.
+type world struct{ view collect.View }
+
+func (w *world) Read(time.Time) (collect.View, error) { return w.view, nil }
+
+// row returns a row of a workload, with its cost and its share of idle cost.
+func row(kind ledger.Kind, tenant, namespace, workload, pool string, cost, idle money.Amount) ledger.Row {
+	return ledger.Row{Key: ledger.Key{Kind: kind, Resource: ledger.NodeResource, Pool: pool, CapacityType: "on-demand",
+		InstanceType: pool + ".large", Tenant: tenant, Namespace: namespace, Workload: workload, CostCode: tenant + "-code",
+		PriceSource: "prices of " + pool}, CPU: 3_600_000, Memory: 3600, Cost: cost, Idle: idle}
+}
+
+func newWorld() *world {
+	hours := func(from, until int) ledger.Span {
+		at := now.Truncate(time.Hour)
+		return ledger.Span{From: at.Add(time.Duration(from) * time.Hour), Until: at.Add(time.Duration(until) * time.Hour)}
+	}
+	volume := row(ledger.Tenant, "bank", "bank", "PersistentVolumeClaim/ledger", "", 5_555_555, 0)
+	volume.Resource, volume.InstanceType = ledger.VolumeResource, "secret-class"
+	common := []ledger.Row{
+		row(ledger.Idle, "", "", "", "apps", 7_777_777, 0), row(ledger.Idle, "", "", "", "vault", 6_666_666, 0),
+		row(ledger.Unallocated, "", "", "PersistentVolume/lost", "apps", 3_333_333, 0),
+		row(ledger.Platform, "", "kube-system", "DaemonSet/proxy", "apps", 1_212_121, 1_313_131),
+		row(ledger.Tenant, "shop", "shop-prod", "Deployment/web", "apps", 1_000_000, 2_222_222),
+		row(ledger.Tenant, "bank", "bank", "Deployment/api", "apps", 4_444_444, 8_888_888),
+		row(ledger.Tenant, "bank", "bank", "Deployment/secret", "vault", 9_999_999, 1_111_111),
+		volume,
+	}
+	before := append(slices.Clone(common), row(ledger.Tenant, "bank", "shop-dev", "Job/secret", "apps", 4_141_414, 0),
+		row(ledger.Tenant, "bank", "bank", "Job/solo", "solo", 4_242_424, 4_343_434),
+		row(ledger.Tenant, "shop", "shop-old", "Job/old", "apps", 50_000, 60_000))
+	after := append(slices.Clone(common), row(ledger.Tenant, "shop", "shop-dev", "Job/test", "solo", 200_000, 300_000))
+	vault := store.Exclusive{Pool: "vault", Tenant: "bank"}
+	record := func(span ledger.Span, rows []ledger.Row, solo string) store.Record {
+		return store.Record{Span: span, Currency: "USD", Holder: "pod-of-ledger", Nodes: 123_456_789, Volumes: 5_555_555,
+			LoadBalancers: 98_765, Rows: rows, Exclusive: []store.Exclusive{{Pool: "solo", Tenant: solo}, vault}}
+	}
+	w := &world{collect.View{Now: now, Tenants: map[string]string{
+		"shop-prod": "shop", "shop-dev": "shop", "bank": "bank", "kube-system": ""}}}
+	w.view.Records = []store.Record{record(hours(-2, -1), before, "bank"), record(hours(-1, 0), after, "shop")}
+	w.view.Next = record(ledger.Span{From: now, Until: now.Add(time.Hour)}, after, "shop")
+	return w
+}
+
+func newTestServer() (*server, *reviews) {
+	r := &reviews{}
+	return newServer(Options{Source: newWorld(), Reviews: r, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}), r
+}
+
+// ask sends a request: "METHOD TARGET", a user's token, and further headers as "Name: value".
+func ask(s *server, request, token string, headers ...string) (status int, body string) {
+	method, target, _ := strings.Cut(request, " ")
+	r := httptest.NewRequest(method, target, nil)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Add(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.newRoutes().ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// TestAnswers compares the answers that the users may get.
+func TestAnswers(t *testing.T) {
+	s, _ := newTestServer()
+	for _, c := range []struct {
+		request, token string
+		want           []string
+	}{
+		{"GET /v1/costs", "auditor-token", []string{`"name":"bank"`, `"name":"shop"`, `"name":"(idle)"`}},
+		{"GET /v1/costs?by=pool&since=2h", "auditor-token", []string{`"name":"apps"`, `"name":"vault"`}},
+		// 2 × web + test + old; test's idle cost alone is visible.
+		{"GET /v1/costs?namespace=shop-prod", "ana-token", []string{`"name":"shop","cost":"2.250000","idle":"0.300000"`, `"idleHidden":true`,
+			"idle cost of pools that other tenants may use is not shown", `"perHourNow":"1.500000"`}},
+		{"GET /v1/costs?namespace=shop-dev&by=namespace", "ana-token", []string{`"name":"shop-old"`, `"name":"shop-dev","cost":"0.200000","idle":"0.300000"`}},
+		{"GET /v1/costs?namespace=shop-dev&by=workload", "dev-token", []string{`"lines":[{"name":"shop-dev Job/test","cost":"0.200000","idle":"0.300000","total":"0.500000"`}},
+		{"GET /v1/costs?namespace=shop-dev&by=costCode", "robot-token", []string{`"lines":[{"name":"shop-code","cost":"0.200000"`}},
+		{"GET /v1/costs?namespace=kube-system", "sre-token", []string{`"name":"(platform)","cost":"2.424242","idle":"0.000000"`}},
+		{"GET /v1/costs?namespace=bank", "auditor-token", []string{`"name":"bank"`, `"idle":"24.343432"`}},
+	} {
+		status, body := ask(s, c.request, c.token)
+		if status != http.StatusOK {
+			t.Errorf("%s as %s: %d %s", c.request, c.token, status, body)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(body, part) {
+				t.Errorf("%s as %s lacks %s: %s", c.request, c.token, part, body)
+			}
+		}
+	}
+}
+
+// TestFailures expects no answer without the API server.
+func TestFailures(t *testing.T) {
+	s, r := newTestServer()
+	r.failed = errors.New("connection refused by 10.0.0.1")
+	if status, body := ask(s, "GET /v1/costs", "auditor-token"); status != http.StatusServiceUnavailable || strings.Contains(body, "10.0.0.1") {
+		t.Errorf("%d %s", status, body)
+	}
+	s, r = newTestServer()
+	for range 2 * reviewBurst {
+		if _, body := ask(s, "GET /v1/costs", "guess"); strings.Contains(body, "busy") {
+			break
+		}
+	}
+	if r.count > reviewBurst+reviewsPerSecond {
+		t.Errorf("%d reviews of guessed tokens", r.count)
+	}
+	for i, header := range []string{"Cache-Control", "X-Content-Type-Options"} {
+		w := httptest.NewRecorder()
+		s.newRoutes().ServeHTTP(w, httptest.NewRequest(http.MethodGet, fmt.Sprint("/", i), nil))
+		if w.Header().Get(header) == "" {
+			t.Errorf("no header %s", header)
+		}
+	}
+}
