@@ -151,7 +151,7 @@ func (m *Map) Evaluate(f attack.Flow) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
-	c := connection{fromIP: f.FromIP, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
+	c := connection{fromIP: f.FromIP, toIP: f.ToIP, fromLabels: f.FromLabels, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
 	for _, side := range []struct {
 		name string
 		to   **namespace

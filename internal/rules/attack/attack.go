@@ -141,7 +141,9 @@ type Pairs struct {
 // Flow is a connection from a pod, or an address outside of the cluster, to a pod, or an
 // address outside of the cluster.
 type Flow struct {
+	// FromNamespace and FromLabels name the source pod.
 	FromNamespace string
+	FromLabels    map[string]string
 	// FromIP is the source, if it is not a pod.
 	FromIP string
 	// ToNamespace and ToLabels name the destination pod.
