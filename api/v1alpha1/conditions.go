@@ -19,6 +19,10 @@ const (
 	// API server evaluates the tenant's current rules. Policies take effect about a second
 	// after they are written.
 	ConditionEnforced = "Enforced"
+	// ConditionAgreed: every tenant in the Tenant's callers and calls has agreed, so that the
+	// connections are open. Ready does not depend on it. Only Tenants with callers or calls
+	// have it.
+	ConditionAgreed = "Agreed"
 	// ConditionPlacementReady: the Platform's placement engine places pods, no pod
 	// bypasses Gatekeeper if it is the engine, and no other engine is still needed.
 	ConditionPlacementReady = "PlacementReady"
@@ -84,6 +88,12 @@ const (
 	// ReasonAPIServerBehind: an API server still evaluates the tenant's previous rules, or
 	// does not answer; the message names it.
 	ReasonAPIServerBehind = "APIServerBehind"
+	// ReasonAgreed: every connection in the Tenant's callers and calls is open.
+	ReasonAgreed = "Agreed"
+	// ReasonConsentPending: some of the Tenant's callers and calls open no connection. The
+	// message names each, with the reason: the other tenant has not agreed, does not exist or
+	// names other ports, or a consent has expired.
+	ReasonConsentPending = "ConsentPending"
 	// ReasonPlacementReady: the engine is installed and set up as croft requires.
 	ReasonPlacementReady = "PlacementReady"
 	// ReasonEngineMissing: the cluster does not serve the engine's kinds; the message

@@ -16,6 +16,9 @@ const (
 	// PlacementLabel with the value Gatekeeper marks namespaces with a tenant's rules
 	// below RulesAnnotationPrefix. Gatekeeper's constraints select them by it.
 	PlacementLabel = "croft.dev/placement"
+	// ConsentLabel on a network policy names the other tenant of a connection to which two
+	// tenants have agreed.
+	ConsentLabel = "croft.dev/consent"
 	// ManagedByLabel with the value ManagedBy marks every object that croft made.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of ManagedByLabel, and the name of croft's field manager.
@@ -58,7 +61,8 @@ const (
 	// objects are left by killed runs; the next `croft verify` deletes them.
 	ScratchUntilAnnotation = "croft.dev/scratch-until"
 	// UntilAnnotation on a RoleBinding lists the subjects with limited access and its
-	// end: "devs=2026-12-01T00:00:00Z, eve=2026-12-24T00:00:00Z".
+	// end: "devs=2026-12-01T00:00:00Z, eve=2026-12-24T00:00:00Z". On a network policy with
+	// ConsentLabel it is the end of the connection.
 	UntilAnnotation = "croft.dev/until"
 	// TagAnnotationPrefix precedes a Pool's tags in annotations of nodes without cloud
 	// tags, such as kwok's.

@@ -254,6 +254,20 @@ type TenantNetwork struct {
 	// +listType=set
 	// +optional
 	AllowCIDRs []string `json:"allowCIDRs,omitempty"`
+	// Callers are the other tenants that may connect to this tenant's pods, by name. A
+	// connection opens only if the calls of the other tenant name this one, and only as far
+	// as both agree: on the ports and pods that both name, until the first end. Defaults to
+	// none.
+	// +croft:change=kept; the network plugin ends connections that are no longer allowed | opens if the other tenant agrees; closed at once when either of the two withdraws, and at the time in `until`
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Callers map[string]Caller `json:"callers,omitempty"`
+	// Calls are the other tenants that this tenant's pods may connect to, by name, if the
+	// callers of the other tenant name this one. Defaults to none.
+	// +croft:change=kept; the network plugin ends connections that are no longer allowed | opens if the other tenant agrees; closed at once when either of the two withdraws, and at the time in `until`
+	// +kubebuilder:validation:MaxProperties=64
+	// +optional
+	Calls map[string]Call `json:"calls,omitempty"`
 }
 
 // PodSecurityLevel is one of the Pod Security Standards.

@@ -51,6 +51,9 @@ func (a *app) newStage(ctx context.Context, o verifyOptions) (stage, *estate.Est
 		}
 		a.sweepScratch(ctx, c, scratch, live.Tenants)
 		e, _ := estate.Build(live)
+		if e != nil {
+			scratch.AddConnections(e.Platform.Connections)
+		}
 		return scratch, e, nil
 	}
 	e, problems := estate.Build(live)

@@ -40,6 +40,7 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 		if t := &d.Tenants[i]; w.isValid(manifest.KindTenant, i) {
 			resolved := resolveTenant(&e.Platform, t, w.listRequested(t), d.Now)
 			resolved.Networks = w.resolveNetworks(t)
+			resolved.Connections, resolved.Pending = w.resolveConnections(t)
 			e.Tenants = append(e.Tenants, resolved)
 		}
 	}
@@ -47,7 +48,21 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 	slices.SortFunc(e.Pools, func(a, b *Pool) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(e.Tenants, func(a, b *Tenant) int { return cmp.Compare(a.Name, b.Name) })
 	e.Platform.Groups = listGroups(e)
+	e.Platform.Connections = listConnections(e)
 	return e, problems
+}
+
+// listConnections returns all connections between tenants, sorted by callee and caller.
+func listConnections(e *Estate) []Connection {
+	var all []Connection
+	for _, t := range e.Tenants {
+		for _, c := range t.Connections {
+			if c.Callee == t.Name || e.FindTenant(c.Callee) == nil {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }
 
 // listGroups returns all groups with rights.
@@ -126,15 +141,18 @@ func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.No
 	return v1alpha1.NodeClass{AWS: ResolveAWSClass(platform, own)}
 }
 
-// FindNextExpiry returns the time at which the next access of a tenant ends, or the zero time if none
-// does.
+// FindNextExpiry returns the time at which the next access of a tenant or the next connection
+// between tenants ends, or the zero time if none does.
 func (e *Estate) FindNextExpiry() time.Time {
 	var next time.Time
 	for _, t := range e.Tenants {
 		for _, a := range t.Access {
-			if a.Until != nil && (next.IsZero() || a.Until.Time.Before(next)) {
-				next = a.Until.Time
+			if a.Until != nil {
+				next = findEarlier(next, a.Until.Time)
 			}
+		}
+		for _, c := range t.Connections {
+			next = findEarlier(next, c.Until.Time)
 		}
 	}
 	return next

@@ -33,6 +33,9 @@ type Platform struct {
 	// the Platform's objects may depend on it: tenants are not reconciled when it changes. It
 	// contains neither the built-in groups of Kubernetes (system:) nor the star of a shareWith.
 	Groups []string
+	// Connections are all connections between tenants to which both have agreed. Only attacks
+	// may depend on it.
+	Connections []Connection
 }
 
 // Pool is a Pool with the values that it inherits from the Platform.

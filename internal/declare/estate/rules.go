@@ -68,6 +68,7 @@ var rules = []rule{
 	forEachTenant(checkTopLevelNames),
 	forEachTenant(checkMetadataDenied),
 	forEachTenant(checkAllowCIDRs),
+	forEachTenant(checkConsents),
 	forEachTenant(checkTenantResources),
 	forEachTenant(checkTenantContainers),
 	forEachTenant(checkTenantAdmins),

@@ -42,6 +42,10 @@ type Tenant struct {
 	Egress v1alpha1.Egress
 	// AllowCIDRs are additional destinations of restricted egress.
 	AllowCIDRs []string
+	// Connections are the connections with other tenants to which both have agreed, and which
+	// have not ended. Pending are the reasons why the tenant's other consents open none.
+	Connections []Connection
+	Pending     []string
 	// Networks are the secondary networks to which pods may be attached, in the order in which
 	// they were granted.
 	Networks    []Network

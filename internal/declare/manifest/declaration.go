@@ -32,8 +32,8 @@ type Declaration struct {
 	// from a file.
 	Requests []v1alpha1.TenantNamespace
 
-	// Now is the time at which the declaration was read: access that has ended by then is left
-	// out of the estate. If it is zero, no access has ended.
+	// Now is the time at which the declaration was read: access and consents that have ended by
+	// then are left out of the estate. If it is zero, none has ended.
 	Now time.Time
 
 	// origins are the positions of objects in files. Objects from the API server have none.

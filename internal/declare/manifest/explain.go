@@ -64,6 +64,8 @@ func (c *compiledSchema) explainRule(e *field.Error) string {
 // explainWrongType names the required type and, if possible, the accepted notation of the same value.
 func explainWrongType(at place, schema *structural.Structural, key string, v any) string {
 	switch {
+	case schema.XIntOrString && (schema.ValueValidation == nil || schema.ValueValidation.Pattern == ""): // no quantity
+		return "must be a number or text, not " + wording.Describe(v)
 	case schema.XIntOrString:
 		return explainInvalidQuantity(key, v)
 	case schema.Type == "object":
@@ -173,7 +175,7 @@ func explainOutOfBounds(at place, schema *structural.Structural, bounds *structu
 	switch {
 	case schema.XIntOrString:
 		return explainInvalidQuantity(key, v)
-	case bounds.MinLength != nil || bounds.MinItems != nil:
+	case bounds.MinLength != nil || bounds.MinItems != nil || bounds.MinProperties != nil:
 		if at.canBeRemoved() {
 			return "must not be empty; leave it out, or set a value"
 		}

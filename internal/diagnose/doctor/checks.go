@@ -44,6 +44,11 @@ var checks = []check{
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readWalls}, find: checkWalls,
 	},
 	{
+		name: "connections", summary: "no connection between tenants is open after its end",
+		detail: "The check also names connections that are open although the two tenants do not both agree, as after a downtime of the operator",
+		needs:  []string{readPlatform, readAgreements}, find: checkConnections,
+	},
+	{
 		name: "attacks", summary: "the walls stop a sample of attacks",
 		detail: "Six attacks of `croft verify`, sent as dry runs in the name of members of up to three tenants, beginning with tenants whose walls are broken",
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readHolds}, find: checkAttacks,

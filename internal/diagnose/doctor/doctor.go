@@ -16,6 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -102,6 +103,8 @@ type Snapshot struct {
 	// kinds among them that the API server does not serve.
 	Walls    []survey.Object
 	Unserved map[schema.GroupVersionKind]bool
+	// Agreements are the policies for connections between tenants.
+	Agreements []metav1.PartialObjectMetadata
 	// AttackResults are the results of attacks by dry run. Writes are the dry runs of writes by
 	// Kubernetes' own components.
 	AttackResults []AttackResults

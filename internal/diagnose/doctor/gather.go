@@ -46,6 +46,7 @@ const (
 	readGatekeeper  = "Gatekeeper's configuration"
 	readHeartbeat   = "the operator's heartbeat"
 	readWalls       = "walls"
+	readAgreements  = "connections between tenants"
 	readHolds       = "attacks"
 
 	readWrites         = "writes of kubelets"
@@ -89,7 +90,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	}
 	g.Version = *info
 	for _, step := range []func(context.Context) error{
-		g.gatherDefinitions, g.gatherDeclared, g.gatherHeartbeat, g.gatherAbsent, g.gatherWalls, g.gatherKarpenter, g.gatherClasses, g.gatherNodes, g.gatherDepartingPods, g.gatherBudgets, g.gatherMisplacedPods, g.gatherDaemonSets,
+		g.gatherDefinitions, g.gatherDeclared, g.gatherHeartbeat, g.gatherAbsent, g.gatherWalls, g.gatherAgreements, g.gatherKarpenter, g.gatherClasses, g.gatherNodes, g.gatherDepartingPods, g.gatherBudgets, g.gatherMisplacedPods, g.gatherDaemonSets,
 		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers,
 	} {
 		if err := step(ctx); err != nil {

@@ -106,8 +106,13 @@ func faultKey() []client.Object {
 		"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer", "metadata": map[string]any{"name": "letsencrypt"},
 		"spec": map[string]any{"acme": map[string]any{"solvers": []any{map[string]any{"http01": map[string]any{"ingress": map[string]any{}}}}}},
 	}}
+	agreement := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "croft-caller-billing",
+		Labels:      map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.TenantLabel: "shop", v1alpha1.ConsentLabel: "billing"},
+		Annotations: map[string]string{v1alpha1.UntilAnnotation: old.UTC().Format(time.RFC3339)},
+	}}
 	return []client.Object{
-		all, contradiction, dns, silent, issuer,
+		all, contradiction, dns, silent, issuer, agreement,
 		pool("apps"), pool("foreign"), drifted, driftedClaim, pod, budget, set, flux, left, ended, namespaceOf("shop", "shop"), webhook, addresses, class,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"croft.dev/croft/internal/observe/netpol/calico"
 	"croft.dev/croft/internal/observe/netpol/cluster"
 	"croft.dev/croft/internal/observe/netpol/tier"
+	"croft.dev/croft/internal/rules/attack"
 )
 
 // podIP represents the address of every pod. It is in a private range that clusters use.
@@ -83,6 +85,26 @@ func (c *connection) isAllowed() bool {
 	t := c.toTierConnection()
 	return (c.to == nil || tier.Decide(c.to.tiers, t, tier.Ingress).Allowed) &&
 		(c.from == nil || tier.Decide(c.from.tiers, t, tier.Egress).Allowed)
+}
+
+// isAgreed reports whether one of the agreements includes the connection. A port by its name is
+// in none: each pod decides which port has which name.
+func (c *connection) isAgreed(agreed []attack.Agreement) bool {
+	return slices.ContainsFunc(agreed, func(a attack.Agreement) bool {
+		return hasLabels(c.fromLabels, a.FromLabels) && hasLabels(c.toLabels, a.ToLabels) &&
+			c.port.name == "" && slices.ContainsFunc(a.Ports, func(p attack.Ports) bool {
+			return p.Protocol == string(c.port.protocol) && p.First <= c.port.number && c.port.number <= p.Last
+		})
+	})
+}
+
+func hasLabels(pod, want map[string]string) bool {
+	for key, value := range want {
+		if pod[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *connection) buildVerdict() Verdict {
@@ -177,8 +199,8 @@ func (n *namespace) collectSamples(global []*calico.Policy, clusterWide []*clust
 	n.pods, n.peers, n.ports = removeDuplicates(n.pods), removeDuplicates(n.peers), removeDuplicates(n.ports)
 }
 
-// addPorts adds ports that a policy names: the first port of a range, and somePort for a
-// protocol alone.
+// addPorts adds ports that a policy names: the first and the last port of a range, and somePort
+// for a protocol alone.
 func (n *namespace) addPorts(ports []tier.Ports) {
 	for _, named := range ports {
 		p := port{number: named.From, name: named.Name, protocol: corev1.Protocol(cmp.Or(named.Protocol, string(corev1.ProtocolTCP)))}
@@ -186,6 +208,10 @@ func (n *namespace) addPorts(ports []tier.Ports) {
 			p.number = somePort
 		}
 		n.ports = append(n.ports, p)
+		if named.To > named.From {
+			p.number = named.To
+			n.ports = append(n.ports, p)
+		}
 	}
 }
 

@@ -178,7 +178,7 @@ func (m *Map) Evaluate(f attack.Flow) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
-	c := connection{fromIP: f.FromIP, toIP: f.ToIP, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
+	c := connection{fromIP: f.FromIP, toIP: f.ToIP, fromLabels: f.FromLabels, toLabels: f.ToLabels, port: port{number: f.Port, protocol: corev1.Protocol(f.Protocol)}}
 	for _, side := range []struct {
 		name string
 		to   **namespace
@@ -196,8 +196,9 @@ func (m *Map) Evaluate(f attack.Flow) (Verdict, error) {
 }
 
 // Connects reports whether any pod of one namespace can connect to any pod of another, on the
-// given port or, if it is 0, on any port.
-func (m *Map) Connects(from, to string, number int, protocol string) (Verdict, error) {
+// given port or, if it is 0, on any port. Connections of agreements between the two tenants are
+// left out.
+func (m *Map) Connects(from, to string, number int, protocol string, agreed ...attack.Agreement) (Verdict, error) {
 	source, ok := m.namespaces[from]
 	if !ok {
 		return Verdict{}, newMissingError(from)
@@ -208,14 +209,16 @@ func (m *Map) Connects(from, to string, number int, protocol string) (Verdict, e
 	}
 	var first *connection
 	for _, c := range listConnections(source, destination, number, corev1.Protocol(protocol)) {
-		if c.isAllowed() {
+		if c.isAllowed() && !c.isAgreed(agreed) {
 			return c.buildVerdict(), nil
 		}
 		if first == nil {
 			first = &c
 		}
 	}
-	return first.buildVerdict(), nil
+	v := first.buildVerdict()
+	v.Allowed = v.Allowed && !first.isAgreed(agreed)
+	return v, nil
 }
 
 func newMissingError(namespace string) error {

@@ -87,6 +87,12 @@ var (
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
 	}
+	// NetworkPolicyKinds are Kubernetes' own network policies, and AgreementKinds those of
+	// all dialects, of which a connection between tenants consists.
+	NetworkPolicyKinds = []schema.GroupVersionKind{
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+	}
+	AgreementKinds = slices.Concat(NetworkPolicyKinds, DialectKinds, ClusterDialectKinds)
 	// SourceKinds are the Flux kinds in one tenant's namespaces. A cluster without Flux
 	// has none of them. The Kustomization is deleted before its source.
 	SourceKinds = []schema.GroupVersionKind{

@@ -22,6 +22,8 @@ type Owner struct {
 	label, name string
 	// installed selects croft's own installation.
 	installed bool
+	// agreed selects only policies for connections between tenants.
+	agreed bool
 }
 
 // OfPlatform owns the objects that exist once in the cluster.
@@ -32,6 +34,11 @@ func OfPool(name string) Owner { return Owner{label: v1alpha1.PoolLabel, name: n
 
 // OfTenant owns the objects of one tenant.
 func OfTenant(name string) Owner { return Owner{label: v1alpha1.TenantLabel, name: name} }
+
+// OfAgreements owns the policies of one tenant for connections with other tenants.
+func OfAgreements(tenant string) Owner {
+	return Owner{label: v1alpha1.TenantLabel, name: tenant, agreed: true}
+}
 
 // OfAnyTenant owns the objects of all tenants. In a namespace that has changed its tenant,
 // this includes the previous tenant's objects.
@@ -57,6 +64,9 @@ func (o Owner) buildSelector() (labels.Selector, error) {
 		needs = append(needs, need{v1alpha1.WallLabel, selection.DoesNotExist, nil}, need{NameLabel, selection.Exists, nil})
 	} else {
 		needs = append(needs, need{v1alpha1.WallLabel, selection.Exists, nil})
+	}
+	if o.agreed {
+		needs = append(needs, need{v1alpha1.ConsentLabel, selection.Exists, nil})
 	}
 	switch {
 	case o.installed:

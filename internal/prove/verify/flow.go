@@ -50,9 +50,15 @@ func (r *Runner) evaluatePairs(ctx context.Context, a attack.Attack) Result {
 		return newUnprepared(a, err)
 	}
 	var wrong []string
+	agreed := map[[2]string][]attack.Agreement{}
+	for _, agreement := range a.Pairs.Agreed {
+		pair := [2]string{agreement.From, agreement.To}
+		agreed[pair] = append(agreed[pair], agreement)
+	}
 	judge := func(from, to string) bool {
 		var verdict netpol.Verdict
-		if verdict, err = policies.Connects(from, to, a.Pairs.Port, a.Pairs.Protocol); err != nil {
+		if verdict, err = policies.Connects(from, to, a.Pairs.Port, a.Pairs.Protocol,
+			agreed[[2]string{policies.Tenant(from), policies.Tenant(to)}]...); err != nil {
 			return false
 		}
 		if verdict.Allowed == (a.Kind == attack.Breach) {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -433,6 +434,28 @@ func (l *lab) networkMutants() []mutant {
 		what string
 		do   func(*networkingv1.NetworkPolicy) bool
 	}
+	// widened change a policy for connections to which two tenants agreed.
+	widened := map[string]func(*networkingv1.NetworkPolicy) bool{
+		"selects every pod": func(np *networkingv1.NetworkPolicy) bool { np.Spec.PodSelector = metav1.LabelSelector{}; return true },
+		"allows every port": func(np *networkingv1.NetworkPolicy) bool {
+			for i := range np.Spec.Ingress {
+				np.Spec.Ingress[i].Ports = nil
+			}
+			for i := range np.Spec.Egress {
+				np.Spec.Egress[i].Ports = nil
+			}
+			return true
+		},
+		"allows every pod of the other tenant": func(np *networkingv1.NetworkPolicy) bool {
+			for i := range np.Spec.Ingress {
+				np.Spec.Ingress[i].From[0].PodSelector = nil
+			}
+			for i := range np.Spec.Egress {
+				np.Spec.Egress[i].To[0].PodSelector = nil
+			}
+			return true
+		},
+	}
 	changes := map[string]map[string]change{}
 	var names []string
 	for _, s := range l.scenes {
@@ -455,6 +478,11 @@ func (l *lab) networkMutants() []mutant {
 					}
 					return true
 				}}
+			}
+			if np.Labels[v1alpha1.ConsentLabel] != "" {
+				for what, widen := range widened {
+					changes[np.Name][what] = change{what, widen}
+				}
 			}
 			for _, rule := range np.Spec.Egress {
 				for i, peer := range rule.To {

@@ -33,8 +33,8 @@ type Packets struct {
 // may connect to addresses outside of the cluster, the second may not. image is croft's image,
 // or another one that runs package dial.
 func NewPackets(platform v1alpha1.Platform, pool, image string) (*Packets, error) {
-	tenant := func(egress v1alpha1.Egress) func(*v1alpha1.TenantSpec) {
-		return func(t *v1alpha1.TenantSpec) {
+	tenant := func(egress v1alpha1.Egress) func(*v1alpha1.TenantSpec, string) {
+		return func(t *v1alpha1.TenantSpec, _ string) {
 			t.Pools, t.Network.Egress = []string{pool}, egress
 			t.Policy = v1alpha1.TenantPolicy{PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: v1alpha1.Allowances{Registries: []string{"*"}}}
 		}

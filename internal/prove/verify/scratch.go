@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -42,11 +43,18 @@ func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
 	return newScratch(platform, restrictTenant, allowExceptions)
 }
 
-// newScratch creates two tenants with pools of their own, unless the functions set others.
-func newScratch(platform v1alpha1.Platform, editBy, editOn func(*v1alpha1.TenantSpec)) (*Scratch, error) {
-	suffix := utilrand.String(5)
-	tenant := func(letter string, edit func(*v1alpha1.TenantSpec)) v1alpha1.Tenant {
-		name := scratch.Prefix + suffix + "-" + letter
+// AddConnections adds the connections to which the cluster's own tenants have agreed. An attack on
+// all tenants leaves them out.
+func (s *Scratch) AddConnections(all []estate.Connection) {
+	s.platform.Connections = append(s.platform.Connections, all...)
+}
+
+// newScratch creates two tenants with pools of their own, unless the functions set others. Each
+// function gets the name of the other tenant.
+func newScratch(platform v1alpha1.Platform, editBy, editOn func(t *v1alpha1.TenantSpec, other string)) (*Scratch, error) {
+	prefix := scratch.Prefix + utilrand.String(5) + "-"
+	tenant := func(letter, other string, edit func(*v1alpha1.TenantSpec, string)) v1alpha1.Tenant {
+		name := prefix + letter
 		t := v1alpha1.Tenant{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.TenantSpec{
@@ -61,11 +69,11 @@ func newScratch(platform v1alpha1.Platform, editBy, editOn func(*v1alpha1.Tenant
 				Deletion: v1alpha1.DeletionDelete,
 			},
 		}
-		edit(&t.Spec)
+		edit(&t.Spec, prefix+other)
 		return t
 	}
 	declaration := &manifest.Declaration{Platforms: []v1alpha1.Platform{platform}}
-	for _, t := range []v1alpha1.Tenant{tenant("a", editBy), tenant("b", editOn)} {
+	for _, t := range []v1alpha1.Tenant{tenant("a", "b", editBy), tenant("b", "a", editOn)} {
 		declaration.Tenants = append(declaration.Tenants, t)
 		for _, pool := range t.Spec.Pools {
 			if slices.ContainsFunc(declaration.Pools, func(p v1alpha1.Pool) bool { return p.Name == pool }) {
@@ -105,10 +113,20 @@ func newScratchNetwork(name string) v1alpha1.SecondaryNetwork {
 	}
 }
 
-// restrictTenant allows as little as possible.
-func restrictTenant(t *v1alpha1.TenantSpec) {
+// agreedPods are labels of the pods between which the tenants agree on connections.
+var agreedPods = map[string]v1alpha1.LabelValue{"croft-verify": "agreed"}
+
+// restrictTenant allows as little as possible. It agrees to connections from the other tenant on
+// one port more than the other, and to connections to the other alone.
+func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 	t.Quota[policy.LeaseCount] = resource.MustParse("0")
-	t.Network.Egress = v1alpha1.EgressOpen
+	t.Network = v1alpha1.TenantNetwork{
+		Egress: v1alpha1.EgressOpen,
+		Callers: map[string]v1alpha1.Caller{other: {
+			Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9443), intstr.FromInt32(9444)}, Pods: agreedPods,
+		}},
+		Calls: map[string]v1alpha1.Call{other: {}},
+	}
 	t.Policy = v1alpha1.TenantPolicy{
 		PodSecurity: v1alpha1.PodSecurityBaseline,
 		Allowances: v1alpha1.Allowances{
@@ -135,10 +153,13 @@ func restrictTenant(t *v1alpha1.TenantSpec) {
 }
 
 // allowExceptions gives a tenant every exception, and is restricted otherwise.
-func allowExceptions(t *v1alpha1.TenantSpec) {
+func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 	t.SelfService.Namespaces = 2
 	t.Networks = []string{networkName}
-	t.Network = v1alpha1.TenantNetwork{Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"}}
+	t.Network = v1alpha1.TenantNetwork{
+		Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"},
+		Calls: map[string]v1alpha1.Call{other: {Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9443)}, Pods: agreedPods}},
+	}
 	all := []string{"*"}
 	t.Policy = v1alpha1.TenantPolicy{
 		PodSecurity: v1alpha1.PodSecurityRestricted,

@@ -132,16 +132,36 @@ type Pairs struct {
 	// From are the namespaces that connect to every tenant, instead of the other tenants'
 	// namespaces.
 	From []string
+	// Agreed are connections to which two tenants have agreed. They are left out.
+	Agreed []Agreement
 	// Port is the destination's port. 0 means any port that the policies name.
 	Port int
 	// Protocol is TCP or UDP.
 	Protocol string
 }
 
+// Agreement is the set of connections to which two tenants have agreed.
+type Agreement struct {
+	// From and To are the two tenants.
+	From, To string
+	// FromLabels and ToLabels are labels of their pods. Without labels, all pods are included.
+	FromLabels, ToLabels map[string]string
+	// Ports are the destination's ports.
+	Ports []Ports
+}
+
+// Ports are the ports of a protocol from First to Last.
+type Ports struct {
+	Protocol    string
+	First, Last int
+}
+
 // Flow is a connection from a pod, or an address outside of the cluster, to a pod, or an
 // address outside of the cluster.
 type Flow struct {
+	// FromNamespace and FromLabels name the source pod.
 	FromNamespace string
+	FromLabels    map[string]string
 	// FromIP is the source, if it is not a pod.
 	FromIP string
 	// ToNamespace and ToLabels name the destination pod.

@@ -208,7 +208,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	// Forget that the walls are enforced until this reconcile is done.
 	c.memory.remember(tenant.Name, wallState{revision: last.revision})
 
-	withdrawn, withdrawErr := c.withdrawNamespaces(ctx, tenant)
+	withdrawn, withdrawErr := c.withdrawNamespaces(ctx, tenant, served)
 	division, applied, applyErr := c.writeWalls(ctx, snapshot.Platform, object, tenant, served)
 	seen.applied = true
 	seen.changes = slices.Concat(withdrawn, applied)

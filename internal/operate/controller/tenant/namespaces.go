@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -16,8 +17,9 @@ import (
 )
 
 // withdrawNamespaces withdraws the namespaces that a tenant no longer declares, as its
-// deletion policy specifies.
-func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tenant) ([]apply.Change, error) {
+// deletion policy specifies. It closes their connections with other tenants in any case: a
+// namespace that is retained keeps its other policies, and nothing closes them at their end.
+func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tenant, served []schema.GroupVersionKind) ([]apply.Change, error) {
 	var mine corev1.NamespaceList
 	if err := c.client.List(ctx, &mine, client.MatchingFields{watch.NamespacesByTenant: tenant.Name}); err != nil {
 		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant.Name, err)
@@ -38,9 +40,11 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 			// It is offered to another tenant: only access is removed.
 			policy = v1alpha1.DeletionRetain
 		}
+		closed, closeErr := c.applier.Prune(ctx, apply.OfAgreements(tenant.Name), namespace.Name, nil,
+			slices.Concat(apply.NetworkPolicyKinds, watch.Intersect(apply.DialectKinds, served))...)
 		withdrawn, err := c.applier.Withdraw(ctx, namespace, tenant.Name, policy)
-		changes = append(changes, withdrawn...)
-		errs = append(errs, err)
+		changes = slices.Concat(changes, closed, withdrawn)
+		errs = append(errs, closeErr, err)
 	}
 	return changes, errors.Join(errs...)
 }

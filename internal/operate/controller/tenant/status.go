@@ -81,6 +81,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	if status.Accept(st, generation, s.hasPlatform, s.entry.Problems) && s.entry.Value != nil {
 		tenant.Status.Pool, tenant.Status.Pools = s.entry.Value.Pools[0], s.entry.Value.Pools
 		tenant.Status.Domains = s.entry.Value.Domains
+		reportConsents(st, generation, s.entry.Value)
 	}
 	if s.applied {
 		tenant.Status.Namespaces = s.listOwned()
@@ -101,6 +102,18 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	}
 	status.SetReady(st, generation, v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionEnforced)
 	status.SetProgress(st, generation, s.unserved != nil || outcome.NeedsPerson(s.err))
+}
+
+// reportConsents reports whether the tenant's callers and calls are open connections.
+func reportConsents(st *v1alpha1.Status, generation int64, t *estate.Tenant) {
+	switch {
+	case len(t.Pending) > 0:
+		status.Set(st, generation, v1alpha1.ConditionAgreed, metav1.ConditionFalse, v1alpha1.ReasonConsentPending, strings.Join(t.Pending, "; "))
+	case len(t.Connections) > 0:
+		status.Set(st, generation, v1alpha1.ConditionAgreed, metav1.ConditionTrue, v1alpha1.ReasonAgreed, "")
+	default:
+		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionAgreed)
+	}
 }
 
 func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {

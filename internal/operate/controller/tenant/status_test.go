@@ -67,6 +67,17 @@ func TestComputeStatus(t *testing.T) {
 			[]string{"shop", "shop-db"}, "",
 		},
 		{
+			"agreed", func(s *observation) { s.entry.Value.Connections = make([]estate.Connection, 1) },
+			conditions{v1alpha1.ConditionAgreed: "True Agreed", ready: "True Ready"}, []string{"shop", "shop-db"}, "",
+		},
+		{
+			"one of two consents waits", func(s *observation) {
+				s.entry.Value.Connections, s.entry.Value.Pending = make([]estate.Connection, 1), []string{"network.callers.billing: waits for tenant billing"}
+			},
+			conditions{v1alpha1.ConditionAgreed: "False ConsentPending network.callers.billing: waits for tenant billing", ready: "True Ready"},
+			[]string{"shop", "shop-db"}, "",
+		},
+		{
 			"no Platform", func(s *observation) { s.hasPlatform, s.applied, s.enforced, s.entry.Value = false, false, false, nil },
 			conditions{accepted: "False NoPlatform", applied: "", enforced: "", ready: "False NoPlatform"}, nil, reconciling,
 		},

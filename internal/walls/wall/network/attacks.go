@@ -21,7 +21,7 @@ const opens = "NetworkPolicies add up: one that allows a connection overrides al
 // allow it.
 func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	attacks := slices.Concat(
-		buildStrangerAttacks(by.Namespaces[0], on.Namespaces[0]),
+		buildStrangerAttacks(by, on),
 		attack.WithReason("the address gives the node's own credentials to every client", []string{
 			"https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html",
 		}, buildMetadataAttacks(p, by)...),
@@ -33,22 +33,30 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	}
 	attacks = append(attacks, attack.Attack{
 		Name: "call-any-tenant", Kind: attack.Breach, Summary: "connect from any tenant of the cluster to any other, on any port",
-		Pairs: &attack.Pairs{Protocol: "TCP"}, StoppedBy: attack.ByNetworkPolicy,
+		Pairs: &attack.Pairs{Protocol: "TCP", Agreed: ListAgreements(p)}, StoppedBy: attack.ByNetworkPolicy,
 	})
 	attacks = append(attacks, buildDialectAttacks(p, by, on)...)
 	attacks = append(attacks, buildBoundsAttacks(p, by)...)
+	attacks = append(attacks, buildAgreedAttacks(by, on)...)
 	attacks = append(attacks, buildSecondaryAttacks(by, on)...)
 	return append(attacks, buildMirrors(p, by)...)
 }
 
 // buildStrangerAttacks are connections between tenants, and from outside of the cluster.
-func buildStrangerAttacks(own, other string) []attack.Attack {
-	return attack.WithReason("one tenant's pods could attack another tenant's pods", nil,
-		makeFlow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: 8080}),
-		makeFlow("be-called-by-other-tenant", "receive a connection from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080}),
+func buildStrangerAttacks(by, on *estate.Tenant) []attack.Attack {
+	own, other := by.Namespaces[0], on.Namespaces[0]
+	return attack.WithReason("one tenant's pods could attack another tenant's pods", nil, dropWithoutPort([]attack.Attack{
+		makeFlow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: findClosedPort(by.FindConnection(by.Name, on.Name))}),
+		makeFlow("be-called-by-other-tenant", "receive a connection from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: findClosedPort(by.FindConnection(on.Name, by.Name))}),
 		makeFlow("be-called-from-unmanaged-namespace", "receive a connection from a namespace without a tenant", attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080}),
 		makeFlow("be-called-from-outside", "receive a connection from an address outside the cluster", attack.Flow{FromIP: "203.0.113.10", ToNamespace: own, Port: 8080}),
-	)
+	})...)
+}
+
+// dropWithoutPort leaves out connections for which there is no port, since two tenants agreed on
+// all of them.
+func dropWithoutPort(all []attack.Attack) []attack.Attack {
+	return slices.DeleteFunc(all, func(a attack.Attack) bool { return a.Flow != nil && a.Flow.Port == 0 })
 }
 
 // buildOpeningAttacks are NetworkPolicies that allow ingress from, or egress to, others.

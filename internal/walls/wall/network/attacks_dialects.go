@@ -14,17 +14,17 @@ import (
 
 // buildDialectAttacks are further attacks for walls that are not written as NetworkPolicies.
 func buildDialectAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
-	own, other := by.Namespaces[0], on.Namespaces[0]
+	own := by.Namespaces[0]
 	switch p.Network.Dialect {
 	case v1alpha1.DialectCalico:
-		return append(buildCalicoAttacks(p, by, on), buildGuardAttacks(p, own, other, map[string]client.Object{
+		return append(buildCalicoAttacks(p, by, on), buildGuardAttacks(p, by, on, map[string]client.Object{
 			"NetworkPolicy":        makeOpenNetworkPolicy(own),
 			"Calico NetworkPolicy": makeOpenCalico(findCalicoKind(&p.Network), own),
 		})...)
 	case v1alpha1.DialectClusterNetworkPolicy:
-		return append(buildClusterAttacks(clusterNetworkPolicyKind, by), buildGuardAttacks(p, own, other, map[string]client.Object{"NetworkPolicy": makeOpenNetworkPolicy(own)})...)
+		return append(buildClusterAttacks(clusterNetworkPolicyKind, by), buildGuardAttacks(p, by, on, map[string]client.Object{"NetworkPolicy": makeOpenNetworkPolicy(own)})...)
 	case v1alpha1.DialectAWS:
-		return append(buildClusterAttacks(awsKind, by), buildGuardAttacks(p, own, other, map[string]client.Object{"NetworkPolicy": makeOpenNetworkPolicy(own)})...)
+		return append(buildClusterAttacks(awsKind, by), buildGuardAttacks(p, by, on, map[string]client.Object{"NetworkPolicy": makeOpenNetworkPolicy(own)})...)
 	default:
 		return nil
 	}
@@ -32,7 +32,10 @@ func buildDialectAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Att
 
 // buildGuardAttacks are connections that must be denied although a policy allows all traffic. Such a
 // policy may come from a user with permission to write it.
-func buildGuardAttacks(p *estate.Platform, own, other string, open map[string]client.Object) []attack.Attack {
+func buildGuardAttacks(p *estate.Platform, by, on *estate.Tenant, open map[string]client.Object) []attack.Attack {
+	own, other := by.Namespaces[0], on.Namespaces[0]
+	agreed := by.FindConnection(on.Name, by.Name)
+	closed := findClosedPort(agreed)
 	var all []attack.Attack
 	for _, kind := range []string{"NetworkPolicy", "Calico NetworkPolicy"} {
 		policy, ok := open[kind]
@@ -49,12 +52,17 @@ func buildGuardAttacks(p *estate.Platform, own, other string, open map[string]cl
 			return f
 		}
 		all = append(all,
-			makeFlow("be-called-by-other-tenant"+suffix, "receive a connection from another tenant"+though, with(attack.Flow{FromNamespace: other, ToNamespace: own, Port: 8080})),
+			makeFlow("be-called-by-other-tenant"+suffix, "receive a connection from another tenant"+though, with(attack.Flow{FromNamespace: other, ToNamespace: own, Port: closed})),
 			makeFlow("be-called-from-unmanaged-namespace"+suffix, "receive a connection from a namespace without a tenant"+though, with(attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080})),
 		)
+		if agreed != nil {
+			beyond := with(attack.Flow{FromNamespace: other, FromLabels: agreed.CallerPods, ToNamespace: own, ToLabels: agreed.CalleePods, Port: closed})
+			beyond.AddedPolicies = append(beyond.AddedPolicies, makeOpenNetworkPolicy(other))
+			all = append(all, makeFlow("be-called-beyond-agreed-ports"+suffix, "receive a connection on a port to which not both tenants agreed"+though, beyond))
+		}
 		all = append(all, askMetadata(p, own, suffix, though, with)...)
 	}
-	return attack.WithReason("a policy that was written in haste must not open a tenant to all others", nil, all...)
+	return attack.WithReason("a policy that was written in haste must not open a tenant to all others", nil, dropWithoutPort(all)...)
 }
 
 func makeOpenNetworkPolicy(namespace string) client.Object {

@@ -78,7 +78,7 @@ func (t terms) buildCalicoPolicies(kind schema.GroupVersionKind, namespace strin
 	if rules := t.buildCalicoOutside(); len(rules) > 0 {
 		all = append(all, buildCalicoPolicy(kind, namespace, EgressPolicy, lastOrder, nil, rules))
 	}
-	return all
+	return append(all, t.buildCalicoAgreed(kind, namespace)...)
 }
 
 // buildCalicoOutside returns rules with addresses of one family each. The rules do not rely on the
@@ -142,7 +142,9 @@ func splitByFamily(cidrs []string) [][]string {
 }
 
 // buildCalicoPolicy selects every pod of its namespace, for the directions that it has rules for.
-func buildCalicoPolicy(kind schema.GroupVersionKind, namespace, name string, order int64, in, out []any) client.Object {
+func buildCalicoPolicy(
+	kind schema.GroupVersionKind, namespace, name string, order int64, in, out []any,
+) *unstructured.Unstructured {
 	spec := tree{"order": order, "selector": "all()"}
 	types := []any{}
 	if in != nil {

@@ -42,7 +42,7 @@ func (t terms) buildClusterGuard(kind schema.GroupVersionKind) client.Object {
 			"name": "instance-metadata", "action": "Deny", "to": []any{tree{"networks": toAnyList(networks)}},
 		})
 	}
-	o := &unstructured.Unstructured{Object: tree{"spec": tree{
+	return buildClusterPolicy(kind, ClusterGuardName(t.tenant), tree{
 		"tier":     "Admin",
 		"priority": int64(guardPriority),
 		"subject":  tree{"namespaces": tree{"matchLabels": tree{v1alpha1.TenantLabel: t.tenant}}},
@@ -51,9 +51,13 @@ func (t terms) buildClusterGuard(kind schema.GroupVersionKind) client.Object {
 			"from": []any{tree{"namespaces": convertSelector(t.selectStrangers())}},
 		}},
 		"egress": egress,
-	}}}
+	})
+}
+
+func buildClusterPolicy(kind schema.GroupVersionKind, name string, spec tree) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: tree{"spec": spec}}
 	o.SetGroupVersionKind(kind)
-	o.SetName(ClusterGuardName(t.tenant))
+	o.SetName(name)
 	return o
 }
 

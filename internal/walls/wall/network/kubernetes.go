@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 )
 
@@ -28,9 +27,7 @@ const (
 
 // buildNetworkPolicies writes the terms as NetworkPolicies.
 func (t terms) buildNetworkPolicies(namespace string) []client.Object {
-	own := []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
-		MatchLabels: map[string]string{v1alpha1.TenantLabel: t.tenant},
-	}}}
+	own := []networkingv1.NetworkPolicyPeer{makeTenantPeer(t.tenant, nil)}
 	all := []*networkingv1.NetworkPolicy{
 		buildNetworkPolicy(IsolationPolicy,
 			[]networkingv1.NetworkPolicyIngressRule{{From: own}},
@@ -49,6 +46,7 @@ func (t terms) buildNetworkPolicies(namespace string) []client.Object {
 	if to := t.listOutsidePeers(); len(to) > 0 {
 		all = append(all, buildNetworkPolicy(EgressPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
 	}
+	all = append(all, t.buildAgreedPolicies()...)
 	objects := make([]client.Object, len(all))
 	for i, np := range all {
 		np.Namespace = namespace

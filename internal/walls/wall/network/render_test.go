@@ -40,6 +40,8 @@ func TestDialects(t *testing.T) {
 			for _, tenant := range []*estate.Tenant{
 				{Name: "shop", Namespaces: []string{"shop", "shop-ci"}, Egress: v1alpha1.EgressOpen},
 				{Name: "bank", Namespaces: []string{"bank"}, Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"10.20.0.0/16", "fd12::/64"}},
+				{Name: "web", Namespaces: []string{"web"}, Egress: v1alpha1.EgressOpen, Connections: connections},
+				{Name: "jobs", Namespaces: []string{"jobs"}, Egress: v1alpha1.EgressRestricted, Connections: connections},
 			} {
 				for _, o := range (network.Wall{}).Tenant(p, tenant) {
 					ofOneFamily(t, o)

@@ -33,6 +33,8 @@ type terms struct {
 	// never are networks of one address each that no pod may connect to, regardless of other
 	// policies. The exception is the port of DNS at addresses that are also in resolvers.
 	never []string
+	// connections are the connections with other tenants to which both have agreed.
+	connections []estate.Connection
 }
 
 // everyAddress has all addresses of each family.
@@ -81,6 +83,8 @@ func newTerms(p *estate.Platform, t *estate.Tenant) terms {
 		dnsPods:    estate.ListDNSPods(&p.Network),
 		resolvers:  listResolvers(p),
 		never:      listMetadata(p),
+
+		connections: t.Connections,
 	}
 	if !all.everywhere {
 		all.networks = t.AllowCIDRs

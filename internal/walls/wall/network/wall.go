@@ -61,9 +61,11 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 		})
 	case v1alpha1.DialectClusterNetworkPolicy:
 		all = append(all, terms.buildClusterGuard(clusterNetworkPolicyKind))
+		all = append(all, terms.buildClusterPasses(clusterNetworkPolicyKind)...)
 		inEach(terms.buildNetworkPolicies)
 	case v1alpha1.DialectAWS:
 		all = append(all, terms.buildClusterGuard(awsKind))
+		all = append(all, terms.buildClusterPasses(awsKind)...)
 		inEach(terms.buildNetworkPolicies)
 	case v1alpha1.DialectKubernetes:
 		fallthrough

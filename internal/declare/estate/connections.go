@@ -1,0 +1,230 @@
+package estate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/manifest"
+)
+
+// Connection is the set of connections between the pods of two tenants to which both tenants
+// have agreed: the intersection of the callee's `callers` and the caller's `calls`.
+type Connection struct {
+	// Caller and Callee are the tenants. The caller's pods connect to the callee's.
+	Caller, Callee string
+	// Ports are ports of the callee's pods, sorted. Never empty.
+	Ports []PortRange
+	// CallerPods and CalleePods are labels of the two tenants' pods. Without labels, all of
+	// the tenant's pods are included.
+	CallerPods, CalleePods map[string]string
+	// Until is the earlier end of the two consents. It is zero if neither ends.
+	Until metav1.Time
+}
+
+// Allows reports whether the connection includes a port.
+func (c *Connection) Allows(port PortRange) bool {
+	return slices.ContainsFunc(c.Ports, func(r PortRange) bool {
+		return r.Protocol == port.Protocol && r.First <= port.First && port.Last <= r.Last
+	})
+}
+
+// FindConnection returns the tenant's connection from a caller to a callee, or nil. One of the
+// two is the tenant itself.
+func (t *Tenant) FindConnection(caller, callee string) *Connection {
+	i := slices.IndexFunc(t.Connections, func(c Connection) bool { return c.Caller == caller && c.Callee == callee })
+	if i < 0 {
+		return nil
+	}
+	return &t.Connections[i]
+}
+
+// consent is one entry of a tenant's callers or calls.
+type consent struct {
+	// by gives the consent, and to is the other tenant.
+	by *v1alpha1.Tenant
+	to string
+	// field is callers or calls.
+	field string
+	ports v1alpha1.ConsentPorts
+	pods  map[string]v1alpha1.LabelValue
+	until v1alpha1.ConsentEnd
+}
+
+const (
+	fieldCallers = "callers"
+	fieldCalls   = "calls"
+)
+
+// counterparts maps the field of a consent to the field in which the other tenant agrees.
+var counterparts = map[string]string{fieldCallers: fieldCalls, fieldCalls: fieldCallers}
+
+// listConsents returns a tenant's consents: first its callers, then its calls, each by name.
+func listConsents(t *v1alpha1.Tenant) []consent {
+	var all []consent
+	for _, name := range slices.Sorted(maps.Keys(t.Spec.Network.Callers)) {
+		c := t.Spec.Network.Callers[name]
+		all = append(all, consent{t, name, fieldCallers, c.Ports, c.Pods, c.Until})
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Spec.Network.Calls)) {
+		c := t.Spec.Network.Calls[name]
+		all = append(all, consent{t, name, fieldCalls, c.Ports, c.Pods, c.Until})
+	}
+	return all
+}
+
+func (c consent) fieldPath() *field.Path {
+	return field.NewPath("spec", "network", c.field).Key(c.to)
+}
+
+// hasEnded reports whether the consent has ended at a time. At the zero time it has not.
+func (c consent) hasEnded(now time.Time) bool {
+	end := c.until.Time()
+	return !end.IsZero() && !now.IsZero() && !now.Before(end)
+}
+
+// findTenant returns the declared tenant of a name, or nil. A tenant that is refused for some
+// other mistake counts: its mistake does not affect others. A tenant that is being deleted has
+// withdrawn its consents.
+func (w *checker) findTenant(name string) *v1alpha1.Tenant {
+	o, ok := w.first[manifest.ID{Kind: manifest.KindTenant, Name: name}]
+	if !ok || !w.Tenants[o.Index].DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return &w.Tenants[o.Index]
+}
+
+// findAnswer returns the consent of the other tenant to the same connections, or nil.
+func (w *checker) findAnswer(c consent) *consent {
+	other := w.findTenant(c.to)
+	if other == nil {
+		return nil
+	}
+	for _, answer := range listConsents(other) {
+		if answer.to == c.by.Name && answer.field == counterparts[c.field] {
+			return &answer
+		}
+	}
+	return nil
+}
+
+// commonPorts returns the ports that both tenants name. Calls without ports name all.
+func commonPorts(a, b consent) []PortRange {
+	switch {
+	case len(a.ports) == 0:
+		return parsePorts(b.ports)
+	case len(b.ports) == 0:
+		return parsePorts(a.ports)
+	default:
+		return intersectPorts(parsePorts(a.ports), parsePorts(b.ports))
+	}
+}
+
+// resolveConsent returns the connection that a consent opens, or the reason why it opens none.
+func (w *checker) resolveConsent(c consent) (*Connection, string) {
+	answer := w.findAnswer(c)
+	switch {
+	case w.findTenant(c.by.Name) != c.by, c.by.Name == c.to:
+		return nil, ""
+	case w.findTenant(c.to) == nil:
+		return nil, w.explainAbsent(c.to)
+	case answer == nil:
+		return nil, fmt.Sprintf("waits for tenant %s, whose network.%s does not name %s", c.to, counterparts[c.field], c.by.Name)
+	case c.hasEnded(w.Now):
+		return nil, "expired at " + formatEnd(c)
+	case answer.hasEnded(w.Now):
+		return nil, fmt.Sprintf("the consent of tenant %s expired at %s", c.to, formatEnd(*answer))
+	}
+	caller, callee := *answer, c
+	if c.field == fieldCalls {
+		caller, callee = c, *answer
+	}
+	ports := commonPorts(caller, callee)
+	if len(ports) == 0 {
+		return nil, fmt.Sprintf("no port is named by both tenants, so nothing opens; tenant %s names others in network.%s", c.to, counterparts[c.field])
+	}
+	return &Connection{
+		Caller: caller.by.Name, Callee: callee.by.Name, Ports: ports,
+		CallerPods: toLabels(caller.pods), CalleePods: toLabels(callee.pods),
+		Until: metav1.NewTime(findEarlier(caller.until.Time(), callee.until.Time())),
+	}, ""
+}
+
+// explainAbsent returns why a tenant cannot consent.
+func (w *checker) explainAbsent(name string) string {
+	if _, declared := w.first[manifest.ID{Kind: manifest.KindTenant, Name: name}]; declared {
+		return fmt.Sprintf("tenant %s is being deleted", name)
+	}
+	return w.explainMissing(manifest.KindTenant, name)
+}
+
+// resolveConnections returns the connections of a tenant, and the reasons why its other consents
+// open none.
+func (w *checker) resolveConnections(t *v1alpha1.Tenant) (open []Connection, pending []string) {
+	for _, c := range listConsents(t) {
+		connection, reason := w.resolveConsent(c)
+		switch {
+		case connection != nil:
+			open = append(open, *connection)
+		case reason != "":
+			pending = append(pending, fmt.Sprintf("network.%s.%s: %s", c.field, c.to, reason))
+		}
+	}
+	return open, pending
+}
+
+func formatEnd(c consent) string { return c.until.Time().UTC().Format(time.RFC3339) }
+
+// findEarlier returns the earlier of two times, of which a zero time is none.
+func findEarlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func toLabels(pods map[string]v1alpha1.LabelValue) map[string]string {
+	if len(pods) == 0 {
+		return nil
+	}
+	all := make(map[string]string, len(pods))
+	for key, value := range pods {
+		all[key] = string(value)
+	}
+	return all
+}
+
+// checkConsents refuses consents that cannot have an effect, and reports the ones that wait for
+// the other tenant. A tenant that does not exist is only a warning: two tenants that name each
+// other cannot be created at once, and the deletion of one must not break the other.
+func checkConsents(w *checker, t *v1alpha1.Tenant) []finding {
+	var all []finding
+	for _, c := range listConsents(t) {
+		at := c.fieldPath()
+		if c.to == t.Name {
+			all = append(all, makeFinding(at, "is the tenant itself, whose pods are always connected; name another tenant, or leave it out")...)
+			continue
+		}
+		for i, port := range c.ports {
+			if _, err := parsePort(port); err != nil {
+				all = append(all, makeFinding(at.Child("ports").Index(i), "%s", err)...)
+			}
+		}
+		_, reason := w.resolveConsent(c)
+		switch {
+		case reason == "":
+		case c.hasEnded(w.Now):
+			all = append(all, makeWarning(at.Child("until"), "this consent expired at %s; remove the entry, or write a later time", formatEnd(c))...)
+		case w.findTenant(c.to) != nil && w.findAnswer(c) == nil:
+			all = append(all, makeNote(at, "%s", reason)...)
+		default:
+			all = append(all, makeWarning(at, "%s", reason)...)
+		}
+	}
+	return all
+}

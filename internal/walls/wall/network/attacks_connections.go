@@ -1,0 +1,105 @@
+package network
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/rules/attack"
+)
+
+// ListAgreements returns the connections to which tenants of the cluster have agreed.
+func ListAgreements(p *estate.Platform) []attack.Agreement {
+	var all []attack.Agreement
+	for _, c := range p.Connections {
+		agreed := attack.Agreement{From: c.Caller, To: c.Callee, FromLabels: c.CallerPods, ToLabels: c.CalleePods}
+		for _, r := range c.Ports {
+			agreed.Ports = append(agreed.Ports, attack.Ports{Protocol: string(r.Protocol), First: int(r.First), Last: int(r.Last)})
+		}
+		all = append(all, agreed)
+	}
+	return all
+}
+
+// findClosedPort returns a TCP port that a connection does not include: the first one after its
+// ports. Without a connection it is any port, and 0 if the connection includes all.
+func findClosedPort(c *estate.Connection) int {
+	const some = 8080
+	if c == nil {
+		return some
+	}
+	for _, r := range c.Ports {
+		if next := int(r.Last) + 1; next <= 65535 && r.Protocol == corev1.ProtocolTCP {
+			return next // the ranges are merged, so it is in none
+		}
+	}
+	for _, port := range []int{some, 1} {
+		if !c.Allows(makeTCPPort(port)) {
+			return port
+		}
+	}
+	return 0
+}
+
+// buildAgreedAttacks are connections beyond the ones to which the two tenants have agreed, and the
+// agreed connections as mirrors.
+func buildAgreedAttacks(by, on *estate.Tenant) []attack.Attack {
+	own, other := by.Namespaces[0], on.Namespaces[0]
+	var all []attack.Attack
+	if c := by.FindConnection(on.Name, by.Name); c != nil {
+		agreed := makeAgreedFlow(c, other, own)
+		all = append(all, buildBeyondAttacks("be-called", "receive a connection", c, agreed, other)...)
+		stranger := agreed
+		stranger.FromNamespace = metav1.NamespaceDefault
+		all = append(all, makeFlow("be-called-by-third-party", "receive a connection to which another tenant agreed, from a namespace outside of both tenants", stranger))
+	}
+	if c := by.FindConnection(by.Name, on.Name); c != nil {
+		agreed := makeAgreedFlow(c, own, other)
+		all = append(all, buildBeyondAttacks("call", "connect", c, agreed, other)...)
+		if by.Egress == v1alpha1.EgressRestricted {
+			all = append(all, makeFlow("call-the-internet-from-agreed-pods", "connect to an address outside the cluster that is not allowed, from a pod that may connect to another tenant",
+				attack.Flow{FromNamespace: own, FromLabels: c.CallerPods, ToIP: "203.0.113.10", Port: 443}))
+		}
+	}
+	return attack.WithReason("two tenants agree on some connections; with any other, one tenant's pods could attack another tenant's pods", nil, all...)
+}
+
+func makeAgreedFlow(c *estate.Connection, from, to string) attack.Flow {
+	return attack.Flow{
+		FromNamespace: from, FromLabels: c.CallerPods, ToNamespace: to, ToLabels: c.CalleePods,
+		Port: int(c.Ports[0].First), Protocol: string(c.Ports[0].Protocol),
+	}
+}
+
+// buildBeyondAttacks are connections that resemble an agreed one: to another port, over another
+// protocol, to other pods and from other pods. The other tenant's namespace lets everything
+// through, so that one's own policies are tested alone. The mirror is the agreed connection.
+func buildBeyondAttacks(name, summary string, c *estate.Connection, agreed attack.Flow, other string) []attack.Attack {
+	mirror := makeFlow(name+"-as-agreed", summary+" to which both tenants agreed", agreed)
+	mirror.Kind, mirror.StoppedBy = attack.Mirror, attack.Stopper{}
+	all := []attack.Attack{mirror}
+	add := func(suffix, beyond string, differs bool, change func(*attack.Flow)) {
+		if !differs {
+			return
+		}
+		flow := agreed
+		flow.AddedPolicies = []client.Object{makeOpenNetworkPolicy(other)}
+		change(&flow)
+		all = append(all, makeFlow(name+suffix, summary+beyond, flow))
+	}
+	closed := findClosedPort(c)
+	add("-beyond-agreed-ports", " on a port to which not both tenants agreed", closed > 0, func(f *attack.Flow) {
+		f.Port, f.Protocol = closed, string(corev1.ProtocolTCP)
+	})
+	sctp := estate.PortRange{Protocol: corev1.ProtocolSCTP, First: c.Ports[0].First, Last: c.Ports[0].First}
+	add("-over-other-protocol", " on an agreed port over another protocol", !c.Allows(sctp), func(f *attack.Flow) { f.Protocol = string(corev1.ProtocolSCTP) })
+	add("-from-other-pods", " from pods to which not both tenants agreed", len(c.CallerPods) > 0, func(f *attack.Flow) { f.FromLabels = nil })
+	add("-to-other-pods", " at pods to which not both tenants agreed", len(c.CalleePods) > 0, func(f *attack.Flow) { f.ToLabels = nil })
+	return all
+}
+
+func makeTCPPort(port int) estate.PortRange {
+	return estate.PortRange{Protocol: corev1.ProtocolTCP, First: int32(port), Last: int32(port)}
+}

@@ -1,0 +1,74 @@
+package network
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/declare/estate"
+)
+
+// buildCalicoAgreed writes the tenant's connections as Calico NetworkPolicies. The first rule that
+// matches decides, so the policies for callers come before the guard: a tenant's own policies
+// cannot deny what the tenant has agreed to.
+func (t terms) buildCalicoAgreed(kind schema.GroupVersionKind, namespace string) []client.Object {
+	var all []client.Object
+	add := func(name string, order int64, near map[string]string, other string, c *estate.Connection, in, out []any) {
+		o := buildCalicoPolicy(kind, namespace, name+"-"+other, order, in, out)
+		if len(near) > 0 {
+			o.Object["spec"].(tree)["selector"] = formatCalicoSelector(&metav1.LabelSelector{MatchLabels: near})
+		}
+		all = append(all, markAgreed(o, other, c))
+	}
+	for _, c := range t.listCallers() {
+		rules := allowCalicoPorts(c.Ports, selectCalicoPods(c.Caller, c.CallerPods), tree{})
+		add(CallerPolicy, guardOrder-agreedBefore, c.CalleePods, c.Caller, &c, rules, nil)
+	}
+	for _, c := range t.listCalls() {
+		rules := allowCalicoPorts(c.Ports, nil, selectCalicoPods(c.Callee, c.CalleePods))
+		add(CallPolicy, lastOrder, c.CallerPods, c.Callee, &c, nil, rules)
+	}
+	return all
+}
+
+// allowCalicoPorts returns a rule for each protocol, since the ports of a rule belong to one
+// protocol.
+func allowCalicoPorts(ranges []estate.PortRange, source, destination tree) []any {
+	var rules []any
+	for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
+		ports := []any{}
+		for _, r := range ranges {
+			switch {
+			case r.Protocol != protocol:
+			case r.First == r.Last:
+				ports = append(ports, int64(r.First))
+			default:
+				ports = append(ports, fmt.Sprintf("%d:%d", r.First, r.Last))
+			}
+		}
+		if len(ports) == 0 {
+			continue
+		}
+		to := maps.Clone(destination)
+		to["ports"] = ports
+		rule := tree{"action": "Allow", "protocol": string(protocol), "destination": to}
+		if source != nil {
+			rule["source"] = source
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// selectCalicoPods selects pods of a tenant: all of them, if there are no labels.
+func selectCalicoPods(tenant string, pods map[string]string) tree {
+	side := selectNamespaces(formatCalicoSelector(selectTenant(tenant)))
+	if len(pods) > 0 {
+		side["selector"] = formatCalicoSelector(&metav1.LabelSelector{MatchLabels: pods})
+	}
+	return side
+}

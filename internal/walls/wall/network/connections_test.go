@@ -1,0 +1,126 @@
+package network_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall/network"
+)
+
+// connections are between web, which has Open egress, and jobs, which has Restricted egress.
+var connections = []estate.Connection{
+	{
+		Caller: "jobs", Callee: "web",
+		Ports: []estate.PortRange{
+			{Protocol: corev1.ProtocolTCP, First: 443, Last: 443},
+			{Protocol: corev1.ProtocolTCP, First: 8000, Last: 8010},
+			{Protocol: corev1.ProtocolUDP, First: 53, Last: 53},
+		},
+		CallerPods: map[string]string{"app": "batch"},
+		CalleePods: map[string]string{"app": "api", "example.org/tier": "front"},
+		Until:      metav1.NewTime(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)),
+	},
+	{
+		Caller: "web", Callee: "jobs",
+		Ports: []estate.PortRange{{Protocol: corev1.ProtocolTCP, First: 9090, Last: 9090}},
+	},
+}
+
+// TestAgreedConnections expects that each dialect allows the connections to which two tenants
+// agreed, and no others.
+func TestAgreedConnections(t *testing.T) {
+	batch, api := connections[0].CallerPods, connections[0].CalleePods
+	of := map[string]string{"web": "web", "web-2": "web", "jobs": "jobs", "bank": "bank", "default": ""}
+	var namespaces []corev1.Namespace
+	for name, tenant := range of {
+		labels := map[string]string{corev1.LabelMetadataName: name}
+		if tenant != "" {
+			labels[v1alpha1.TenantLabel] = tenant
+		}
+		namespaces = append(namespaces, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+	}
+	tests := []struct {
+		name string
+		flow attack.Flow
+		want bool
+	}{
+		{"the port", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 443}, true},
+		{"each namespace", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web-2", ToLabels: api, Port: 443}, true},
+		{"the end of the range", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 8010}, true},
+		{"the other protocol", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 53, Protocol: "UDP"}, true},
+		{"another port", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 80}, false},
+		{"beyond the range", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 8011}, false},
+		{"another protocol", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 443, Protocol: "UDP"}, false},
+		{"other pods are called", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", Port: 443}, false},
+		{"pods with one of two labels are called", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: map[string]string{"app": "api"}, Port: 443}, false},
+		{"other pods call", attack.Flow{FromNamespace: "jobs", ToNamespace: "web", ToLabels: api, Port: 443}, false},
+		{"a third tenant calls", attack.Flow{FromNamespace: "bank", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 443}, false},
+		{"a namespace without a tenant calls", attack.Flow{FromNamespace: "default", FromLabels: batch, ToNamespace: "web", ToLabels: api, Port: 443}, false},
+		{"the caller is called", attack.Flow{FromNamespace: "web", FromLabels: api, ToNamespace: "jobs", ToLabels: batch, Port: 443}, false},
+		{"a third tenant is called", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "bank", ToLabels: api, Port: 443}, false},
+		{"all pods", attack.Flow{FromNamespace: "web-2", ToNamespace: "jobs", Port: 9090}, true},
+		{"another port of all pods", attack.Flow{FromNamespace: "web", ToNamespace: "jobs", Port: 9091}, false},
+	}
+	for name, dialect := range dialects {
+		t.Run(name, func(t *testing.T) {
+			p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: dialect}}
+			var objects []client.Object
+			for _, tenant := range []*estate.Tenant{
+				{Name: "web", Namespaces: []string{"web", "web-2"}, Egress: v1alpha1.EgressOpen, Connections: connections},
+				{Name: "jobs", Namespaces: []string{"jobs"}, Egress: v1alpha1.EgressRestricted, Connections: connections},
+				{Name: "bank", Namespaces: []string{"bank"}, Egress: v1alpha1.EgressOpen},
+			} {
+				objects = append(objects, network.Wall{}.Tenant(p, tenant)...)
+			}
+			policies, err := netpol.NewFromObjects(namespaces, objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, test := range tests {
+				if test.flow.Protocol == "" {
+					test.flow.Protocol = "TCP"
+				}
+				got, err := policies.Evaluate(test.flow)
+				if err != nil || got.Allowed != test.want {
+					t.Errorf("%s: %v, want %v (%+v, %v)", test.name, got.Allowed, test.want, got, err)
+				}
+			}
+		})
+	}
+}
+
+// TestAgreedPoliciesAreFew expects a number of policies that does not depend on ports and labels.
+func TestAgreedPoliciesAreFew(t *testing.T) {
+	many := connections[0]
+	many.Ports = nil
+	for port := int32(1); port <= 61; port += 2 {
+		many.Ports = append(many.Ports, estate.PortRange{Protocol: corev1.ProtocolTCP, First: port, Last: port})
+	}
+	for name, dialect := range dialects {
+		p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: dialect}}
+		count := func(tenant string, egress v1alpha1.Egress, c ...estate.Connection) int {
+			return len(network.Wall{}.Tenant(p, &estate.Tenant{Name: tenant, Namespaces: []string{tenant}, Egress: egress, Connections: c}))
+		}
+		want := 1
+		if dialect.Dialect == v1alpha1.DialectClusterNetworkPolicy || dialect.Dialect == v1alpha1.DialectAWS {
+			want = 2 // one of them for the cluster
+		}
+		if got := count("web", v1alpha1.EgressOpen, many) - count("web", v1alpha1.EgressOpen); got != want {
+			t.Errorf("%s: %d objects of the callee, want %d", name, got, want)
+		}
+		if got := count("jobs", v1alpha1.EgressRestricted, many) - count("jobs", v1alpha1.EgressRestricted); got != 1 {
+			t.Errorf("%s: %d objects of the caller", name, got)
+		}
+		if got := count("jobs", v1alpha1.EgressOpen, many) - count("jobs", v1alpha1.EgressOpen); got != 0 {
+			t.Errorf("%s: %d objects of a caller with Open egress", name, got)
+		}
+	}
+}
