@@ -106,6 +106,31 @@ func explainUnreachable(err error) error {
 	return err
 }
 
+// namedList is a list to read, and the name of its resource in messages.
+type namedList struct {
+	name string
+	list client.ObjectList
+}
+
+// readLists reads lists in all namespaces. A kind that the cluster does not serve has no objects.
+// The error names all lists that the caller may not read.
+func readLists(ctx context.Context, c client.Reader, lists []namedList) error {
+	var hidden []string
+	for _, l := range lists {
+		switch err := c.List(ctx, l.list); {
+		case apierrors.IsForbidden(err):
+			hidden = append(hidden, l.name)
+		case err != nil && !meta.IsNoMatchError(err):
+			return fmt.Errorf("read %s: %w", l.name, explainUnreachable(err))
+		}
+	}
+	if len(hidden) > 0 {
+		return fmt.Errorf("you may not read %s: ask a platform admin for the right to list them in all namespaces",
+			strings.Join(hidden, ", "))
+	}
+	return nil
+}
+
 // readDeclaration reads croft's objects from the cluster.
 func readDeclaration(ctx context.Context, c client.Reader) (*manifest.Declaration, error) {
 	var (

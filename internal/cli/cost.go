@@ -10,8 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -163,27 +161,11 @@ func readCostObjects(ctx context.Context, c client.Reader) (objects.Objects, err
 		namespaces corev1.NamespaceList
 		volumes    corev1.PersistentVolumeList
 		services   corev1.ServiceList
-		missing    []string
 	)
-	for _, kind := range []struct {
-		name string
-		list client.ObjectList
-	}{
+	err := readLists(ctx, c, []namedList{
 		{"nodes", &nodes}, {"nodeclaims.karpenter.sh", &claims}, {"pods", &pods}, {"namespaces", &namespaces},
 		{"persistentvolumes", &volumes}, {"services", &services},
-	} {
-		switch err := c.List(ctx, kind.list); {
-		case apierrors.IsForbidden(err):
-			missing = append(missing, kind.name)
-		case err != nil && !meta.IsNoMatchError(err):
-			return objects.Objects{}, fmt.Errorf("read %s: %w", kind.name, explainUnreachable(err))
-		}
-	}
-	if len(missing) > 0 {
-		return objects.Objects{},
-			fmt.Errorf("you may not read %s: ask a platform admin for the right to list them in all namespaces",
-				strings.Join(missing, ", "))
-	}
+	})
 	return objects.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Namespaces: namespaces.Items,
-		Volumes: volumes.Items, Services: services.Items}, nil
+		Volumes: volumes.Items, Services: services.Items}, err
 }

@@ -3,66 +3,19 @@ package cli_test
 import (
 	"encoding/csv"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
-// costKinds are the kinds that croft cost reads, by path.
-var costKinds = map[string]string{
-	"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/namespaces": "Namespace",
-	"/api/v1/persistentvolumes": "PersistentVolume", "/api/v1/services": "Service",
-	"/apis/karpenter.sh/v1/nodeclaims": "NodeClaim",
-}
-
-// serveCluster starts a server that lists the objects of docs/explanation/cost.md, and forbids lists of the
-// given kinds.
+// serveCluster serves the objects of docs/explanation/cost.md, and forbids lists of the given kinds.
 func serveCluster(t *testing.T, forbidden ...string) (kubeconfig string) {
 	t.Helper()
-	text, err := os.ReadFile("../cost/objects/testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct{ Items []map[string]any }
-	if err := yaml.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	answers := map[string]any{
-		"/api": metav1.APIVersions{Versions: []string{"v1"}}, "/apis": groups(),
-		"/api/v1": resources("v1", "Node", "nodes", "Pod", "pods", "Namespace", "namespaces",
-			"PersistentVolume", "persistentvolumes", "Service", "services"),
-		"/apis/karpenter.sh/v1": resources("karpenter.sh/v1", "NodeClaim", "nodeclaims"),
-	}
-	for path, kind := range costKinds {
-		items := slices.DeleteFunc(slices.Clone(all.Items), func(o map[string]any) bool { return o["kind"] != kind })
-		answers[path] = map[string]any{"apiVersion": items[0]["apiVersion"], "kind": kind + "List", "items": items}
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, found := answers[r.URL.Path]
-		w.Header().Set("Content-Type", "application/json")
-		for _, kind := range forbidden {
-			if strings.HasSuffix(r.URL.Path, "/"+kind) {
-				w.WriteHeader(http.StatusForbidden)
-				answer, found = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden,
-					Code: http.StatusForbidden}, true
-			}
-		}
-		if !found {
-			http.NotFound(w, r)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
-	t.Cleanup(server.Close)
-	return kubeconfigOf(t, server.URL)
+	return serveLists(t, "../cost/objects/testdata/cluster.yaml", forbidden,
+		"Node", "nodes", "Pod", "pods", "Namespace", "namespaces", "PersistentVolume", "persistentvolumes", "Service", "services")
 }
 
 const costPrices = "volumes: {gp3: 0.08}\nloadBalancerHour: 0.0225\n"

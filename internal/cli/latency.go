@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
@@ -105,7 +102,7 @@ func (a *app) runLatency(ctx context.Context, o latencyOptions) error {
 	}
 	objects, err := readLatencyObjects(ctx, c)
 	if err != nil {
-		return toFailure(explainUnreachable(err))
+		return toFailure(err)
 	}
 	if objects.Boots, err = journals.readBootTimes(objects.Nodes); err != nil {
 		return err
@@ -144,47 +141,32 @@ func explainNoNodes(o latencyOptions) string {
 // no NodeClaims.
 func readLatencyObjects(ctx context.Context, c client.Reader) (latency.Objects, error) {
 	var (
-		claims  karpenterv1.NodeClaimList
-		nodes   corev1.NodeList
-		pods    corev1.PodList
-		events  corev1.EventList
-		missing []string
+		claims karpenterv1.NodeClaimList
+		nodes  corev1.NodeList
+		pods   corev1.PodList
+		events corev1.EventList
 	)
-	for _, kind := range []struct {
-		name string
-		list client.ObjectList
-	}{
+	err := readLists(ctx, latencyReader{c}, []namedList{
 		{"nodes", &nodes}, {"nodeclaims.karpenter.sh", &claims}, {"pods", &pods}, {"events", &events},
-	} {
-		var err error
-		if kind.name == "events" {
-			err = readLatencyEvents(ctx, c, &events)
-		} else {
-			err = c.List(ctx, kind.list)
-		}
-		switch {
-		case apierrors.IsForbidden(err):
-			missing = append(missing, kind.name)
-		case err != nil && !meta.IsNoMatchError(err):
-			return latency.Objects{}, fmt.Errorf("read %s: %w", kind.name, explainUnreachable(err))
-		}
-	}
-	if len(missing) > 0 {
-		return latency.Objects{},
-			fmt.Errorf("you may not read %s: ask a platform admin for the right to list them in all namespaces",
-				strings.Join(missing, ", "))
-	}
-	return latency.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Events: events.Items}, nil
+	})
+	return latency.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Events: events.Items}, err
 }
 
-// readLatencyEvents reads only the relevant events, since a cluster has many others.
-func readLatencyEvents(ctx context.Context, c client.Reader, to *corev1.EventList) error {
+// latencyReader reads only the relevant events, since a cluster has many others.
+type latencyReader struct{ client.Reader }
+
+// List implements client.Reader.
+func (r latencyReader) List(ctx context.Context, to client.ObjectList, opts ...client.ListOption) error {
+	events, ok := to.(*corev1.EventList)
+	if !ok {
+		return r.Reader.List(ctx, to, opts...)
+	}
 	for _, reason := range latency.EventReasons() {
 		var some corev1.EventList
-		if err := c.List(ctx, &some, client.MatchingFields{"reason": reason}); err != nil {
+		if err := r.Reader.List(ctx, &some, client.MatchingFields{"reason": reason}); err != nil {
 			return err
 		}
-		to.Items = append(to.Items, some.Items...)
+		events.Items = append(events.Items, some.Items...)
 	}
 	return nil
 }

@@ -16,11 +16,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// listing starts a server that answers lists with the nodes of docs/how-to/latency.md, and forbids
-// lists of the given kinds.
+// listing serves the nodes of docs/how-to/latency.md, and forbids lists of the given kinds.
 func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 	t.Helper()
-	text, err := os.ReadFile("../diagnose/latency/testdata/nodes.yaml")
+	return serveLists(t, "../diagnose/latency/testdata/nodes.yaml", forbidden, "Node", "nodes", "Pod", "pods", "Event", "events")
+}
+
+// serveLists starts a server that lists the NodeClaims of a file, and objects of the API group v1,
+// given as pairs of a kind and its resource. It forbids lists of some resources, and accepts only
+// lists of events that select a reason.
+func serveLists(t *testing.T, file string, forbidden []string, pairs ...string) (kubeconfig string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,15 +38,16 @@ func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
 	answers := map[string]any{
 		"/api":                  metav1.APIVersions{Versions: []string{"v1"}},
 		"/apis":                 groups(),
-		"/api/v1":               resources("v1", "Node", "nodes", "Pod", "pods", "Event", "events"),
+		"/api/v1":               resources("v1", pairs...),
 		"/apis/karpenter.sh/v1": resources("karpenter.sh/v1", "NodeClaim", "nodeclaims"),
 	}
-	for path, kind := range map[string]string{
-		"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/events": "Event",
-		"/apis/karpenter.sh/v1/nodeclaims": "NodeClaim",
-	} {
+	addList := func(path, kind string) {
 		items := slices.DeleteFunc(slices.Clone(all.Items), func(o map[string]any) bool { return o["kind"] != kind })
 		answers[path] = map[string]any{"apiVersion": items[0]["apiVersion"], "kind": kind + "List", "items": items}
+	}
+	addList("/apis/karpenter.sh/v1/nodeclaims", "NodeClaim")
+	for pair := range slices.Chunk(pairs, 2) {
+		addList("/api/v1/"+pair[1], pair[0])
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, found := answers[r.URL.Path]

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"croft.dev/croft/internal/declare/atomicfile"
 )
 
 // writeFiles writes files into a directory. If one exists with other content, it may have
@@ -36,28 +38,10 @@ func writeFiles(directory string, files map[string]func(io.Writer) error, force 
 		return toFailure(explainFileError(directory, err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
-		if err := replaceFile(filepath.Join(directory, name), contents[name]); err != nil {
-			return toFailure(err)
+		path := filepath.Join(directory, name)
+		if err := atomicfile.Write(path, contents[name], 0o644); err != nil {
+			return toFailure(explainFileError(path, err))
 		}
-	}
-	return nil
-}
-
-// replaceFile writes a file atomically: a reader gets the old content or the new one, also
-// after a crash.
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return explainFileError(path, err)
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return explainFileError(path, err)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/zalando/go-keyring"
+
+	"croft.dev/croft/internal/declare/atomicfile"
 )
 
 const (
@@ -134,7 +136,7 @@ func (s *store) save(k *storedLogin) error {
 	if err != nil {
 		return err
 	}
-	return writeFileAtomic(s.path(), content)
+	return atomicfile.Write(s.path(), content, 0o600)
 }
 
 // delete removes the stored login.
@@ -152,25 +154,4 @@ func (s *store) delete() error {
 		return err
 	}
 	return nil
-}
-
-// writeFileAtomic replaces a file atomically, with mode 0600.
-func writeFileAtomic(path string, content []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	if _, err = file.Write(content); err != nil {
-		file.Close()
-		return err
-	}
-	if err = file.Close(); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }

@@ -3,19 +3,11 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
-)
-
-const (
-	// headerTimeout is the time limit for a client to send its request headers, and
-	// idleTimeout for an idle connection; both as in kube-apiserver.
-	headerTimeout, idleTimeout = 32 * time.Second, 90 * time.Second
+	"croft.dev/croft/internal/access/tlsserver"
 )
 
 // Serving configures the proxy's listeners.
@@ -35,49 +27,35 @@ type Serving struct {
 
 // Serve serves requests until ctx ends, and then drains the open ones.
 func (s Serving) Serve(ctx context.Context, proxy *Proxy, clients *tls.Config) error {
-	certificate, err := certwatcher.New(s.CertFile, s.KeyFile)
-	if err != nil {
-		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
-	if err != nil {
-		return err
-	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if clients != nil {
 		config = clients.Clone()
 	}
-	config.GetCertificate = certificate.GetCertificate
-	server := &http.Server{Handler: proxy, TLSConfig: config, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
-	var stopping atomic.Bool
-	health := &http.Server{Addr: s.HealthAddr, Handler: newHealthHandler(proxy, &stopping), ReadHeaderTimeout: headerTimeout}
-	errs := make(chan error, 3)
-	go func() { errs <- certificate.Start(ctx) }()
-	go func() { errs <- server.ServeTLS(listener, "", "") }()
-	proxy.log.InfoContext(ctx, "listening", "addr", listener.Addr().String(), "health", s.HealthAddr)
+	server := &http.Server{
+		Addr: s.Addr, Handler: proxy, TLSConfig: config,
+		ReadHeaderTimeout: tlsserver.HeaderTimeout, IdleTimeout: tlsserver.IdleTimeout,
+	}
+	var health []*http.Server
 	if s.HealthAddr != "0" {
-		go func() { errs <- health.ListenAndServe() }()
+		health = []*http.Server{{
+			Addr: s.HealthAddr, Handler: newHealthHandler(ctx, proxy), ReadHeaderTimeout: tlsserver.HeaderTimeout,
+		}}
 	}
-	select {
-	case err = <-errs:
-	case <-ctx.Done():
-		stopping.Store(true)
-		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Drain)
-		defer cancel()
-		if err = server.Shutdown(draining); errors.Is(err, context.DeadlineExceeded) {
-			err = nil // long-running requests such as watches reconnect to another replica
-		}
-	}
-	return errors.Join(err, server.Close(), health.Close())
+	return tlsserver.Serve(ctx, tlsserver.Options{
+		CertFile: s.CertFile, KeyFile: s.KeyFile, Drain: s.Drain,
+		Report: func(address net.Addr) {
+			proxy.log.InfoContext(ctx, "listening", "addr", address.String(), "health", s.HealthAddr)
+		},
+	}, server, health...)
 }
 
 // newHealthHandler serves probes and metrics. /readyz fails until the keys of the identity
-// providers have been fetched, and during shutdown, so that no new connections arrive.
-func newHealthHandler(proxy *Proxy, stopping *atomic.Bool) http.Handler {
+// providers have been fetched, and once ctx has ended, so that no new connections arrive.
+func newHealthHandler(ctx context.Context, proxy *Proxy) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if stopping.Load() {
+		if ctx.Err() != nil {
 			http.Error(w, "stopping", http.StatusServiceUnavailable)
 		} else if err := proxy.checkReady(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)

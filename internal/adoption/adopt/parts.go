@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/declare/secondary"
 )
 
 // borders are the addresses and ports at which policies begin or stop to match. All addresses
@@ -99,7 +101,7 @@ func (b *borders) sampleAddresses(block *networkingv1.IPBlock) ([]netip.Addr, er
 	begins := []netip.Addr{whole.Addr()}
 	for _, n := range slices.Concat(b.networks, but) {
 		begins = append(begins, n.Addr())
-		if behind := findLastAddress(n).Next(); behind.IsValid() {
+		if behind := secondary.FindLastAddress(n).Next(); behind.IsValid() {
 			begins = append(begins, behind)
 		}
 	}
@@ -116,16 +118,6 @@ func parseNetwork(text string) (netip.Prefix, error) {
 		err = fmt.Errorf("%s is IPv4 written as IPv6", text)
 	}
 	return prefix.Masked(), err
-}
-
-// findLastAddress returns the highest address of a network.
-func findLastAddress(n netip.Prefix) netip.Addr {
-	bytes := n.Addr().AsSlice()
-	for bit := n.Bits(); bit < len(bytes)*8; bit++ {
-		bytes[bit/8] |= 1 << (7 - bit%8)
-	}
-	address, _ := netip.AddrFromSlice(bytes)
-	return address
 }
 
 // port is a port of a protocol.

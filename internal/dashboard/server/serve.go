@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -16,13 +15,10 @@ import (
 	"net/http"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"croft.dev/croft/internal/access/tlsserver"
 )
 
 const (
-	// headerTimeout, requestTimeout and idleTimeout limit the time of a client, as in
-	// kube-apiserver.
-	headerTimeout, idleTimeout = 32 * time.Second, 90 * time.Second
 	// drain is the time for open requests after the signal to stop.
 	drain = 10 * time.Second
 	// selfSignedLifetime is longer than any trial on a developer's machine.
@@ -55,40 +51,26 @@ func (s Serving) Check() error {
 // Serve serves requests until ctx ends. Browsers send tokens, so there is no listener without TLS.
 func (s Serving) Serve(ctx context.Context, handler http.Handler, log *slog.Logger) error {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	errs := make(chan error, 2)
 	if s.CertFile == "" {
 		certificate, err := signCertificate(time.Now())
 		if err != nil {
 			return err
 		}
 		config.Certificates = []tls.Certificate{certificate}
-	} else {
-		files, err := certwatcher.New(s.CertFile, s.KeyFile)
-		if err != nil {
-			return err
-		}
-		config.GetCertificate = files.GetCertificate
-		go func() { errs <- files.Start(ctx) }()
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
-	if err != nil {
-		return err
 	}
 	server := &http.Server{
-		Handler: handler, TLSConfig: config, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: 2 * requestTimeout, IdleTimeout: idleTimeout,
+		Addr: s.Addr, Handler: handler, TLSConfig: config,
+		ReadHeaderTimeout: tlsserver.HeaderTimeout, ReadTimeout: tlsserver.HeaderTimeout,
+		WriteTimeout: 2 * requestTimeout, IdleTimeout: tlsserver.IdleTimeout,
 		// Browsers that do not trust the certificate yet cause many messages.
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	go func() { errs <- server.ServeTLS(listener, "", "") }()
-	log.InfoContext(ctx, "listening", "url", "https://"+listener.Addr().String(), "selfSigned", s.CertFile == "")
-	select {
-	case err = <-errs:
-	case <-ctx.Done():
-		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-		defer cancel()
-		err = server.Shutdown(draining)
-	}
-	return errors.Join(err, server.Close())
+	return tlsserver.Serve(ctx, tlsserver.Options{
+		CertFile: s.CertFile, KeyFile: s.KeyFile, Drain: drain,
+		Report: func(address net.Addr) {
+			log.InfoContext(ctx, "listening", "url", "https://"+address.String(), "selfSigned", s.CertFile == "")
+		},
+	}, server)
 }
 
 // signCertificate returns a self-signed certificate for the loopback interface.

@@ -157,7 +157,7 @@ func buildRangeIPAM(network string, z *v1alpha1.SecondaryNetworkZone) ipam {
 	}
 	pods := r.Pods.Masked()
 	return ipam{
-		Range:   pods.Addr().String() + "-" + netip.PrefixFrom(findLastAddress(pods), r.CIDR.Bits()).String(),
+		Range:   pods.Addr().String() + "-" + netip.PrefixFrom(FindLastAddress(pods), r.CIDR.Bits()).String(),
 		Exclude: r.Excluded(), Gateway: z.Gateway,
 	}
 }

@@ -112,7 +112,7 @@ func TestGap(t *testing.T) {
 			if p.Masked() != p || p.Addr() != at {
 				t.Errorf("from %s to %s: %s at %s", from, to, p, at)
 			}
-			at = findLastAddress(p).Next()
+			at = FindLastAddress(p).Next()
 		}
 		if at != to {
 			t.Errorf("from %s to %s: it ends at %s", from, to, at)

@@ -37,11 +37,11 @@ func (r Reservation) CountPrefixes() uint64 {
 func (r Reservation) spanPrefixes(prefixes []netip.Prefix) (span string, exclude []netip.Prefix) {
 	own := slices.Clone(prefixes)
 	slices.SortFunc(own, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
-	begin, end := own[0].Addr(), findLastAddress(own[len(own)-1])
+	begin, end := own[0].Addr(), FindLastAddress(own[len(own)-1])
 	at := begin
 	for _, p := range own {
 		exclude = append(exclude, coverGap(at, p.Addr())...)
-		at = findLastAddress(p).Next()
+		at = FindLastAddress(p).Next()
 	}
 	for _, reserved := range r.listReserved() {
 		if slices.ContainsFunc(own, reserved.Overlaps) {

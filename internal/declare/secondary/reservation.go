@@ -71,7 +71,7 @@ func (r Reservation) listReserved() []netip.Prefix {
 		return []netip.Prefix{whole} // fewer than eight addresses: none remain
 	}
 	first := netip.PrefixFrom(whole.Addr(), bits-2)
-	end := netip.PrefixFrom(findLastAddress(whole), bits)
+	end := netip.PrefixFrom(FindLastAddress(whole), bits)
 	all := []netip.Prefix{first}
 	if r.Gateway.IsValid() && !first.Contains(r.Gateway) && !end.Contains(r.Gateway) {
 		all = append(all, netip.PrefixFrom(r.Gateway, bits))
@@ -112,8 +112,8 @@ func countAddresses(p netip.Prefix) uint64 {
 	return 1 << bits
 }
 
-// findLastAddress returns the last address of a network.
-func findLastAddress(p netip.Prefix) netip.Addr {
+// FindLastAddress returns the last address of a network.
+func FindLastAddress(p netip.Prefix) netip.Addr {
 	bytes := p.Masked().Addr().AsSlice()
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 1 << (7 - bit%8)

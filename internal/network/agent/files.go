@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"croft.dev/croft/internal/declare/atomicfile"
 )
 
 // files accesses the files below a directory, which is / except in tests.
@@ -26,27 +28,13 @@ func (f files) Files(paths []string) (map[string]string, error) {
 	return all, nil
 }
 
-// writeFile replaces a file atomically: a concurrent reader gets the old or the new content.
-// The new file is on disk before it is renamed.
-func (f files) writeFile(path, content string) (err error) {
+// writeFile replaces a file, and creates its directory.
+func (f files) writeFile(path, content string) error {
 	path = f.resolvePath(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // plugins read it
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".croft-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = file.WriteString(content)
-	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return atomicfile.Write(path, []byte(content), 0o644)
 }
 
 func (f files) resolvePath(path string) string { return filepath.Join(string(f), path) }

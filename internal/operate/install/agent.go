@@ -7,7 +7,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -48,7 +47,7 @@ func buildAgentObjects(image string, journal bool) []client.Object {
 				Name: v1alpha1.AgentNamespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
 			},
 		},
-		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: meta},
+		newServiceAccount(v1alpha1.AgentNamespace, AgentName),
 		&appsv1.DaemonSet{
 			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "DaemonSet"}, ObjectMeta: meta,
 			Spec: appsv1.DaemonSetSpec{
@@ -64,21 +63,6 @@ func buildAgentObjects(image string, journal bool) []client.Object {
 	all = append(all, buildClusterRights(NodesName, namespace, name,
 		newRule("", []string{"list", "watch", "patch"}, "nodes"), newRule("", []string{"patch"}, "nodes/status"))...)
 	return append(append(all, buildAgentPolicy().Objects()...), buildNodesPolicy().Objects()...)
-}
-
-// buildClusterRights returns a ClusterRole with rules, bound to a service account.
-func buildClusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule) []client.Object {
-	rbac := func(kind string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
-	}
-	return []client.Object{
-		&rbacv1.ClusterRole{TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules},
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: role},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ofNamespace, Name: account}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		},
-	}
 }
 
 // buildAgentPod returns a pod on the node's own network. It runs as root, because a container

@@ -1,8 +1,6 @@
 package install
 
 import (
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/declare/secondary"
@@ -36,20 +34,6 @@ func buildPluginRights(in, selector string) []client.Object {
 	if selector == "" {
 		return nil
 	}
-	rbac := func(kind string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
-	}
-	meta := metav1.ObjectMeta{Namespace: in, Name: NodesName}
 	look := []string{"list", "watch"}
-	return []client.Object{
-		&rbacv1.Role{
-			TypeMeta: rbac("Role"), ObjectMeta: meta,
-			Rules: []rbacv1.PolicyRule{newRule("apps", look, "daemonsets"), newRule("", look, "pods")},
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta: rbac("RoleBinding"), ObjectMeta: meta,
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: NodesName},
-		},
-	}
+	return buildOperatorRights(in, NodesName, newRule("apps", look, "daemonsets"), newRule("", look, "pods"))
 }

@@ -3,8 +3,6 @@ package install
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -33,8 +31,8 @@ func buildProxyObjects(image, authentication string) []client.Object {
 	meta := func(labels map[string]string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: proxyName, Labels: labels}
 	}
-	return []client.Object{
-		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: meta(nil)},
+	all := []client.Object{
+		newServiceAccount(namespace, proxyName),
 		&corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta(nil),
 			Data: map[string]string{"authentication.yaml": authentication},
@@ -54,23 +52,10 @@ func buildProxyObjects(image, authentication string) []client.Object {
 				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: proxySelector}, Spec: buildProxyPod(image)},
 			},
 		},
-		&policyv1.PodDisruptionBudget{
-			TypeMeta: metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"}, ObjectMeta: meta(nil),
-			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: proxySelector}},
-		},
-		// Users connect from anywhere, to one port. Egress is to the API server and to
-		// identity providers, whose addresses are not known in advance.
-		&networkingv1.NetworkPolicy{
-			TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"}, ObjectMeta: meta(nil),
-			Spec: networkingv1.NetworkPolicySpec{
-				PodSelector: metav1.LabelSelector{MatchLabels: proxySelector},
-				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-				Ingress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{
-					{Port: ptr.To(intstr.FromString("https"))}, {Port: ptr.To(intstr.FromString("health"))},
-				}}},
-			},
-		},
 	}
+	// Users connect from anywhere, to one port. Egress is to the API server and to identity
+	// providers, whose addresses are not known in advance.
+	return append(all, protectPods(proxyName, proxySelector, "https", "health")...)
 }
 
 func buildProxyPod(image string) corev1.PodSpec {

@@ -1,6 +1,8 @@
 package install
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,61 +145,51 @@ func newRule(group string, verbs []string, resources ...string) rbacv1.PolicyRul
 
 // buildRights returns the operator's service account and its rights.
 func buildRights(own []string) []client.Object {
-	rbac := func(kind string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
-	}
-	operator := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
-	return []client.Object{
-		&corev1.ServiceAccount{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		},
-		&rbacv1.ClusterRole{
-			TypeMeta:   rbac("ClusterRole"),
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Rules:      buildRules(own),
-		},
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta:   rbac("ClusterRoleBinding"),
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Subjects:   operator,
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		},
+	return slices.Concat(
+		[]client.Object{newServiceAccount(namespace, name)},
+		buildClusterRights(name, namespace, name, buildRules(own)...),
 		// The leader's lease and the heartbeat are in the operator's own namespace.
-		&rbacv1.Role{
-			TypeMeta:   rbac("Role"),
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Rules:      buildSystemRules(),
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta:   rbac("RoleBinding"),
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Subjects:   operator,
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		},
+		buildOperatorRights(namespace, name, buildSystemRules()...),
 		// The addresses of the API servers that confirm a tenant's rules.
-		&rbacv1.Role{
-			TypeMeta:   rbac("Role"),
-			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
-			Rules:      buildEndpointRules(),
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta:   rbac("RoleBinding"),
-			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
-			Subjects:   operator,
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		},
+		buildOperatorRights(metav1.NamespaceDefault, name, buildEndpointRules()...),
 		// Tokens of the elevations' service accounts. Only the operator may request them.
-		&rbacv1.Role{
-			TypeMeta:   rbac("Role"),
-			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},
-			Rules:      buildElevationRules(),
-		},
-		&rbacv1.RoleBinding{
-			TypeMeta:   rbac("RoleBinding"),
-			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.ElevationsNamespace, Name: name},
-			Subjects:   operator,
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		buildOperatorRights(v1alpha1.ElevationsNamespace, name, buildElevationRules()...),
+	)
+}
+
+func newServiceAccount(in, account string) client.Object {
+	return &corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: account},
+	}
+}
+
+// buildClusterRights returns a ClusterRole with rules, bound to a service account.
+func buildClusterRights(role, ofNamespace, account string, rules ...rbacv1.PolicyRule) []client.Object {
+	meta := metav1.ObjectMeta{Name: role}
+	return []client.Object{
+		&rbacv1.ClusterRole{TypeMeta: newRBACType("ClusterRole"), ObjectMeta: meta, Rules: rules},
+		&rbacv1.ClusterRoleBinding{
+			TypeMeta: newRBACType("ClusterRoleBinding"), ObjectMeta: meta,
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ofNamespace, Name: account}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		},
 	}
+}
+
+// buildOperatorRights returns a Role with rules in a namespace, bound to the operator.
+func buildOperatorRights(in, role string, rules ...rbacv1.PolicyRule) []client.Object {
+	meta := metav1.ObjectMeta{Namespace: in, Name: role}
+	return []client.Object{
+		&rbacv1.Role{TypeMeta: newRBACType("Role"), ObjectMeta: meta, Rules: rules},
+		&rbacv1.RoleBinding{
+			TypeMeta: newRBACType("RoleBinding"), ObjectMeta: meta,
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+		},
+	}
+}
+
+func newRBACType(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }

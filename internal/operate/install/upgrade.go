@@ -1,6 +1,8 @@
 package install
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -31,33 +33,17 @@ func UpgradeObjects(image string) ([]client.Object, error) {
 		names[i] = kind.GetName()
 	}
 	const group, definition = "apiextensions.k8s.io", "customresourcedefinitions"
-	rbac := func(kind string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
-	}
-	all := []client.Object{
-		&corev1.ServiceAccount{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: kindsName},
-		},
-		&rbacv1.ClusterRole{
-			TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: kindsName},
-			Rules: []rbacv1.PolicyRule{
-				// For kinds that are new in this version. RBAC cannot limit creation to
-				// names.
-				newRule(group, []string{"create"}, definition),
-				{
-					APIGroups: []string{group}, Resources: []string{definition},
-					ResourceNames: names, Verbs: []string{"get", "patch", "update"},
-				},
-			},
-		},
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: kindsName},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: kindsName}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: kindsName},
-		},
-		buildKindsJob(image),
-	}
+	all := slices.Concat(
+		[]client.Object{newServiceAccount(namespace, kindsName)},
+		buildClusterRights(kindsName, namespace, kindsName,
+			// For kinds that are new in this version. RBAC cannot limit creation to names.
+			newRule(group, []string{"create"}, definition),
+			rbacv1.PolicyRule{
+				APIGroups: []string{group}, Resources: []string{definition},
+				ResourceNames: names, Verbs: []string{"get", "patch", "update"},
+			}),
+		[]client.Object{buildKindsJob(image)},
+	)
 	for _, object := range all {
 		object.SetLabels(addLabels(object.GetLabels()))
 	}

@@ -1,9 +1,10 @@
 package install
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,25 +27,11 @@ const (
 // system:masters. So the only right is to impersonate, which amounts to all rights: RBAC
 // cannot limit it to names that each run generates.
 func buildVerifyObjects(image, schedule string) []client.Object {
-	rbac := func(kind string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
-	}
-	return []client.Object{
-		&corev1.ServiceAccount{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: VerifyName},
-		},
-		&rbacv1.ClusterRole{
-			TypeMeta: rbac("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: VerifyName},
-			Rules: []rbacv1.PolicyRule{newRule("", []string{"impersonate"}, "users", "groups")},
-		},
-		&rbacv1.ClusterRoleBinding{
-			TypeMeta: rbac("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: VerifyName},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: VerifyName}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: VerifyName},
-		},
-		buildVerifyJob(image, schedule),
-	}
+	return slices.Concat(
+		[]client.Object{newServiceAccount(namespace, VerifyName)},
+		buildClusterRights(VerifyName, namespace, VerifyName, newRule("", []string{"impersonate"}, "users", "groups")),
+		[]client.Object{buildVerifyJob(image, schedule)},
+	)
 }
 
 func buildVerifyJob(image, schedule string) client.Object {

@@ -45,39 +45,48 @@ func buildElevationsNamespace() client.Object {
 func buildWorkload(image string, args []string) []client.Object {
 	spec := buildPod(image)
 	spec.Containers[0].Args = append(spec.Containers[0].Args, args...)
-	return []client.Object{
-		&appsv1.Deployment{
-			TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec: appsv1.DeploymentSpec{
-				Replicas: ptr.To[int32](replicas),
-				Selector: &metav1.LabelSelector{MatchLabels: selector},
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: selector},
-					Spec:       spec,
-				},
+	deployment := &appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: selector},
+				Spec:       spec,
 			},
 		},
+	}
+	// Probes and metrics are requested from any address. Egress is to the API server, whose
+	// address is not known in advance.
+	return append([]client.Object{deployment}, protectPods(name, selector, "health", "metrics")...)
+}
+
+// protectPods returns a PodDisruptionBudget for pods, and a NetworkPolicy that admits only
+// connections to some of their ports.
+func protectPods(object string, pods map[string]string, ports ...string) []client.Object {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: object}
+	open := make([]networkingv1.NetworkPolicyPort, len(ports))
+	for i, port := range ports {
+		open[i].Port = ptr.To(intstr.FromString(port))
+	}
+	return []client.Object{
 		&policyv1.PodDisruptionBudget{
 			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			ObjectMeta: meta,
 			// With minAvailable, a single replica could never be evicted.
 			Spec: policyv1.PodDisruptionBudgetSpec{
 				MaxUnavailable: ptr.To(intstr.FromInt32(1)),
-				Selector:       &metav1.LabelSelector{MatchLabels: selector},
+				Selector:       &metav1.LabelSelector{MatchLabels: pods},
 			},
 		},
-		// Probes and metrics are requested from any address. Egress is to the API server,
-		// whose address is not known in advance.
 		&networkingv1.NetworkPolicy{
 			TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			ObjectMeta: meta,
 			Spec: networkingv1.NetworkPolicySpec{
-				PodSelector: metav1.LabelSelector{MatchLabels: selector},
+				PodSelector: metav1.LabelSelector{MatchLabels: pods},
 				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-				Ingress: []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{
-					{Port: ptr.To(intstr.FromString("health"))}, {Port: ptr.To(intstr.FromString("metrics"))},
-				}}},
+				Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: open}},
 			},
 		},
 	}

@@ -170,7 +170,7 @@ func (o *upOptions) buildConfig(cmd *cobra.Command, h home.Home) (home.Config, e
 		config.APIServerArgs = o.apiServerArgs
 	}
 	if cmd.Flags().Changed("croft") {
-		if config.Croft, err = findCroft(o.croft); err != nil {
+		if config.Croft, err = findProgram("croft", o.croft, "build it with `make build`"); err != nil {
 			return config, err
 		}
 	}
@@ -221,8 +221,8 @@ func (o *upOptions) setNodes(cmd *cobra.Command, config *home.Config) (err error
 	return err
 }
 
-// findCroft returns the absolute path of a croft binary that can be run; "" means none.
-func findCroft(path string) (string, error) {
+// findProgram returns the absolute path of a flag's program, which can be run; "" means none.
+func findProgram(flag, path, hint string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
@@ -231,38 +231,22 @@ func findCroft(path string) (string, error) {
 		return "", err
 	}
 	if _, err := exec.LookPath(abs); err != nil {
-		return "", usageError{fmt.Errorf("--croft: %w: build it with `make build`", err)}
+		return "", usageError{fmt.Errorf("--%s: %w: %s", flag, err, hint)}
 	}
 	return abs, nil
 }
 
-// findAPIServers returns the absolute paths of programs of API servers; see findAPIServer.
+// findAPIServers returns the absolute paths of programs of API servers.
 func findAPIServers(paths []string) ([]string, error) {
 	var programs []string
 	for _, path := range paths {
-		program, err := findAPIServer(path)
+		program, err := findProgram("kube-apiserver", path, "build one with `make kube-apiserver-1.35`")
 		if err != nil {
 			return nil, err
 		}
 		programs = append(programs, program)
 	}
 	return programs, nil
-}
-
-// findAPIServer returns the absolute path of a kube-apiserver that can be run; "" means this
-// program.
-func findAPIServer(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	if _, err := exec.LookPath(abs); err != nil {
-		return "", usageError{fmt.Errorf("--kube-apiserver: %w: build one with `make kube-apiserver-1.35`", err)}
-	}
-	return abs, nil
 }
 
 // findAuditPolicy returns the absolute path of an audit policy that can be read; "" means none.

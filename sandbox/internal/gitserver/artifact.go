@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"croft.dev/croft/sandbox/internal/home"
 )
 
 // artifact is a revision of a repository as kustomize-controller downloads it.
@@ -50,7 +52,8 @@ func (s *Server) storeArtifact(repository, commit, revision string) (*artifact, 
 	if errors.Is(err, fs.ErrNotExist) {
 		content, err = s.archiveCommit(repository, commit)
 		if err == nil {
-			err = replaceFile(path, content)
+			// Requests may read the file at the same time.
+			err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), home.Write(path, content))
 		}
 	}
 	if err != nil {
@@ -71,15 +74,4 @@ func (s *Server) archiveCommit(repository, commit string) ([]byte, error) {
 		return nil, fmt.Errorf("git archive: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	return content.Bytes(), nil
-}
-
-// replaceFile replaces a file atomically, since requests may read it at the same time.
-func replaceFile(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }

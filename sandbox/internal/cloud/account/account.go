@@ -13,6 +13,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"croft.dev/croft/sandbox/internal/home"
 )
 
 // Settings are the settings of an account.
@@ -142,11 +144,7 @@ func (a *Account) saveState() error {
 	if err != nil {
 		return err
 	}
-	fresh := a.file + ".new"
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, a.file)
+	return home.Write(a.file, content)
 }
 
 // scaleDuration divides a real duration by the account's speed.

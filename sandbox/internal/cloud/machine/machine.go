@@ -18,6 +18,7 @@ import (
 
 	"croft.dev/croft/internal/network/agent"
 	"croft.dev/croft/sandbox/internal/cloud/account"
+	"croft.dev/croft/sandbox/internal/home"
 )
 
 // jumbo is the MTU of an instance's interfaces, and firstIndex the kernel's index of the first
@@ -170,9 +171,5 @@ func (h *hardware) replaceFile(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	fresh := path + "~"
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, path)
+	return home.Write(path, content)
 }
