@@ -79,7 +79,7 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 				},
 				"egressPorts": map[string]any{
 					"type": "array", "items": map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "minItems": 1,
-					"description": "TCP ports to which the dashboard connects: those of the API server's machines and of the identity provider.",
+					"description": "TCP ports to which the dashboard connects, on the API server's machines and at the identity provider.",
 				},
 			})),
 			"agent": newClosedSchema(mergeSchemas(buildLogSchema(), map[string]any{

@@ -79,10 +79,11 @@ func (o *dashboardOptions) addProviderFlags(c *cobra.Command) {
 	c.Flags().StringVar(&o.secretFile, "oidc-client-secret-file", "", "path of a file with the client's secret; without it, the client is public")
 	c.Flags().StringVar(&o.identity.CAFile, "oidc-ca-file", "", "path of the CA bundle for the identity provider; the system's by default")
 	c.Flags().StringSliceVar(&o.identity.Scopes, "oidc-scopes", nil,
-		"scopes to request in addition to openid (default: those of "+strings.Join(login.DefaultScopes(), ", ")+" that the provider supports)")
+		"scopes to request in addition to openid; by default "+strings.Join(login.DefaultScopes(), ", ")+", as far as the provider supports them")
+	c.Flags().StringVar(&o.identity.Prompt, "oidc-prompt", "", "the provider's prompt, such as consent or select_account; some issue refresh tokens only after consent")
 	c.Flags().BoolVar(&o.tokenLogin, "token-login", true, "users may log in with a token, too")
 	c.MarkFlagsRequiredTogether("oidc-issuer-url", "oidc-client-id", "public-url")
-	for _, flag := range []string{"oidc-client-secret-file", "oidc-ca-file", "oidc-scopes"} {
+	for _, flag := range []string{"oidc-client-secret-file", "oidc-ca-file", "oidc-scopes", "oidc-prompt"} {
 		refusePointlessFlag(c, flag, "it is for --oidc-issuer-url", func() bool { return o.identity.Issuer == "" })
 	}
 	refusePointlessFlag(c, "token-login", "without --oidc-issuer-url, there is no other login", func() bool { return o.identity.Issuer == "" })

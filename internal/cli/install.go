@@ -111,7 +111,7 @@ docs/how-to/observability.md.`,
 	refusePointlessFlag(c, "dashboard", "croft dashboard is deployed only with an image; add --image", func() bool { return options.Image == "" })
 	c.Flags().StringArrayVar(&options.DashboardArgs, "dashboard-arg", nil, "a flag of croft dashboard, with its value; may be repeated")
 	c.Flags().Int32SliceVar(&options.DashboardEgress, "dashboard-egress-port", install.DefaultDashboardEgress(),
-		"TCP ports to which the dashboard connects: those of the API server's machines and of the identity provider")
+		"TCP ports to which the dashboard connects, on the API server's machines and at the identity provider")
 	for _, of := range []string{"dashboard-arg", "dashboard-egress-port"} {
 		refusePointlessFlag(c, of, "it is for croft dashboard; add --dashboard", func() bool { return !options.Dashboard })
 	}

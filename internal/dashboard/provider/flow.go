@@ -41,6 +41,9 @@ func (p *Provider) BuildLoginURL(ctx context.Context, a session.Attempt) (string
 		// Google has no scope offline_access, but this parameter.
 		parameters = append(parameters, oauth2.AccessTypeOffline)
 	}
+	if p.options.Prompt != "" {
+		parameters = append(parameters, oauth2.SetAuthURLParam("prompt", p.options.Prompt))
+	}
 	return m.oauth.AuthCodeURL(a.State, parameters...), nil
 }
 

@@ -42,6 +42,8 @@ type Options struct {
 	// Scopes are requested in addition to openid. Without them, the login requests
 	// DefaultScopes, as far as the provider supports them.
 	Scopes, DefaultScopes []string
+	// Prompt is the prompt parameter of the authorization request; omitted by default.
+	Prompt string
 	// PublicURL is the URL at which browsers open the dashboard.
 	PublicURL string
 }

@@ -37,6 +37,8 @@ type apiServer struct {
 	objects  map[string]string
 	statuses map[string]int
 	requests []*http.Request
+	// findUser returns the user of a token that users does not have.
+	findUser func(token string) string
 }
 
 func startAPIServer(t *testing.T) *apiServer {
@@ -90,7 +92,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	a.requests = append(a.requests, r)
 	w.Header().Set("Content-Type", "application/json")
-	user := a.users[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	user := a.users[token]
+	if user == "" && a.findUser != nil {
+		user = a.findUser(token)
+	}
 	_, namespace, _ := strings.Cut(r.URL.Path, "/namespaces/")
 	namespace, _, _ = strings.Cut(namespace, "/")
 	switch {

@@ -121,7 +121,7 @@ func (all *renewals) start(ctx context.Context, key [sha256.Size]byte, renew fun
 	if one := all.byToken[key]; one != nil {
 		return one
 	}
-	one := &renewal{done: make(chan struct{}), expiry: now.Add(keepRenewed)}
+	one := &renewal{done: make(chan struct{}), expiry: now.Add(renewTimeout + keepRenewed)}
 	if all.byToken == nil {
 		all.byToken = map[[sha256.Size]byte]*renewal{}
 	}
@@ -134,9 +134,11 @@ func (all *renewals) start(ctx context.Context, key [sha256.Size]byte, renew fun
 		tokens, err := renew(ctx)
 		all.mu.Lock()
 		defer all.mu.Unlock()
-		one.tokens, one.err = tokens, err
-		if err != nil {
-			one.expiry = time.Now().Add(keepFailed)
+		one.tokens, one.err, one.expiry = tokens, err, time.Now().Add(keepFailed)
+		if err == nil {
+			// Providers without rotation return the same refresh token, which must not lead to
+			// a token that has expired.
+			one.expiry = time.Now().Add(min(keepRenewed, time.Until(tokens.Expiry)/2))
 		}
 		close(one.done)
 	}()

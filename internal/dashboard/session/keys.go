@@ -14,8 +14,8 @@ import (
 // keySize is the size of a key in bytes, for AES-256.
 const keySize = 32
 
-// purpose is authenticated with every sealed text, so that a text with one purpose is none with
-// another.
+// purpose is authenticated with every sealed text, so that a text with one purpose cannot be opened
+// with another.
 type purpose string
 
 const (

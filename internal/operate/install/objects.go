@@ -37,7 +37,7 @@ type Options struct {
 	// Dashboard installs croft dashboard, too. It requires an image.
 	Dashboard bool
 	// DashboardArgs are more arguments of croft dashboard. DashboardEgress are the TCP ports to
-	// which it connects: those of the API server's machines and of the identity provider;
+	// which it connects, on the API server's machines and at the identity provider;
 	// DefaultDashboardEgress by default.
 	DashboardArgs   []string
 	DashboardEgress []int32

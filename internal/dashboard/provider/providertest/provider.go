@@ -128,8 +128,11 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = json.NewEncoder(w).Encode(document)
 	case r.URL.Path == "/keys":
-		x, y := p.key.X.FillBytes(make([]byte, 32)), p.key.Y.FillBytes(make([]byte, 32)) //nolint:staticcheck // the encoding of a JSON Web Key
-		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{"kty": "EC", "crv": "P-256", "use": "sig", "x": encode(x), "y": encode(y)}}})
+		point, err := p.key.PublicKey.Bytes() // 4, x and y
+		if err != nil {
+			panic(err)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{"kty": "EC", "crv": "P-256", "use": "sig", "x": encode(point[1:33]), "y": encode(point[33:])}}})
 	case !p.isClient(r):
 		respondError(w, "invalid_client")
 	case r.URL.Path == "/token":

@@ -35,13 +35,23 @@ const client = (id) => ({
   redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback'],
 });
 
+// croft dashboard, whose users' browsers return to a server that keeps a secret.
+const dashboard = {
+  client_id: 'dashboard',
+  client_name: 'dashboard',
+  client_secret: 'a secret: 100%',
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: ['https://dashboard.example.org/login/callback'],
+  post_logout_redirect_uris: ['https://dashboard.example.org/login'],
+};
+
 const signing = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
 
 const provider = new Provider(issuer, {
-  // The second is one whose tokens are not meant for the cluster; those of the third end
-  // so soon that each use needs a new one.
-  clients: [client('croft'), client('another'), client('brief')],
-  ttl: { IdToken: (_, __, { clientId }) => (clientId === 'brief' ? 30 : 3600) },
+  // The second is one whose tokens are not meant for the cluster. The tokens of the third
+  // and of the dashboard end so soon that each use needs a new one.
+  clients: [client('croft'), client('another'), client('brief'), dashboard],
+  ttl: { IdToken: (_, __, { clientId }) => (['brief', 'dashboard'].includes(clientId) ? 30 : 3600) },
   jwks: { keys: [{ ...signing, use: 'sig', alg: 'RS256' }] },
   cookies: { keys: ['only signed so that the library does not warn'] },
   scopes: ['openid', 'offline_access'],
