@@ -32,7 +32,7 @@ var kinds = []kind{
 	{gateways.WithKind("Gateway"), listGatewayHosts},
 	{gateways.WithKind("HTTPRoute"), listRouteHosts},
 	{gateways.WithKind("GRPCRoute"), listRouteHosts},
-	{schema.GroupVersionKind{Group: gateways.Group, Version: "v1alpha2", Kind: "TLSRoute"}, listRouteHosts},
+	{gateways.WithKind("TLSRoute"), listRouteHosts},
 	{certmanager.Certificate, listCertificateHosts},
 }
 
