@@ -141,7 +141,7 @@ func listGatewayHosts(o map[string]any) []string {
 	return all
 }
 
-// listRouteHosts returns none for a route without hosts, which has those of its Gateway.
+// listRouteHosts returns none for a route without hosts, which has the hosts of its Gateway.
 func listRouteHosts(o map[string]any) []string {
 	hosts, _, _ := unstructured.NestedStringSlice(o, "spec", "hostnames")
 	return hosts
