@@ -10,7 +10,7 @@ import (
 // list. hidden means that the user may list none, as at an API server without croft proxy.
 func NewStart(tenants []v1alpha1.Tenant, hidden bool, now time.Time) Page {
 	open := Section{
-		Heading: "Open a namespace", Note: "The pages of a namespace show its tenant, workloads, quota and access.",
+		Heading: "Open a namespace", Note: "The pages of a namespace show its tenant, workloads, network, hosts, quota and access, and try manifests.",
 		Search: &Search{Action: "/open", Name: "namespace", Label: "Name of a namespace of your tenant", Button: "Open"},
 	}
 	p := NewTenants(tenants, Filter{}, now)
