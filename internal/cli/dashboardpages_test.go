@@ -54,6 +54,7 @@ func (p *people) testDashboard(t *testing.T) {
 	for path, part := range map[string]string{
 		"/": "Open a namespace", "/namespaces/shop-prod": "Tenant shop", "/namespaces/shop-prod/workloads": ">web</a>", "/namespaces/shop-prod/quota": "requests.cpu",
 		"/namespaces/shop-prod/workloads/deployment/web": "deployment/web in shop-prod: ", "/namespaces/shop-prod/access": "ServiceAccount shop-prod/screen",
+		"/namespaces/shop-prod/network": "allowed by shop-prod/croft-isolation", "/namespaces/shop-prod/hosts": "Domains of tenant shop", "/namespaces/shop-prod/try": "Paste manifests", "/namespaces/shop-prod/jobs": "CronJobs",
 	} {
 		if status, body := get(path); status != http.StatusOK || !strings.Contains(body, part) {
 			t.Errorf("%s: status %d, no %s:\n%s", path, status, part, body)
@@ -61,7 +62,7 @@ func (p *people) testDashboard(t *testing.T) {
 	}
 	_, missing := get("/namespaces/nowhere")
 	for _, path := range []string{
-		"/tenants", "/namespaces/vault", "/namespaces/vault/workloads", "/namespaces/vault/quota", "/namespaces/vault/access", "/namespaces/kube-system/workloads",
+		"/tenants", "/pools", "/walls", "/namespaces/vault", "/namespaces/vault/network", "/namespaces/vault/hosts", "/namespaces/vault/try", "/namespaces/vault/jobs", "/namespaces/vault/workloads", "/namespaces/vault/quota", "/namespaces/vault/access", "/namespaces/kube-system/workloads",
 		"/namespaces/shop-dev/workloads/deployment/web", "/namespaces/shop-prod/workloads/deployment/other", "/namespaces/nowhere/workloads",
 	} {
 		if status, body := get(path); status != http.StatusNotFound || body != missing {

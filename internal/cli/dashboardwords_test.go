@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -13,6 +14,7 @@ import (
 	"croft.dev/croft/internal/diagnose/catalog"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/prove/trial"
 )
 
 // TestDashboardWords expects the dashboard's pages to have every word of the commands.
@@ -42,7 +44,12 @@ func TestDashboardWords(t *testing.T) {
 		Rules:   v1alpha1.TenantRulesSpec{Domains: []string{"shop.example.org"}, Registries: []string{"*"}, StorageClasses: []string{"*"}, Pools: []string{"apps"}, Egress: "Open"},
 		Classes: map[string][]string{"storageClasses": {"fast", "slow"}},
 	}
-	var whyText, meText bytes.Buffer
+	report := &trial.Report{Unknown: []string{"whether all objects fit"}, Results: []trial.Result{
+		{Line: 1, Object: "Deployment/web", Verdict: trial.Changed, Changes: []trial.Change{{Path: "spec.replicas", After: "3"}}},
+		{Line: 3, Object: "Pod", CreatedFrom: "Deployment/web", Verdict: trial.Refused, Refusals: []trial.Reason{{Source: "croft-pods", Rule: "host", Message: "spec.hostNetwork: no", Line: 9}}},
+	}}
+	var whyText, meText, tryText bytes.Buffer
+	(&app{out: &tryText}).printVerdicts(report, time.Second)
 	printStory(&whyText, story)
 	(&app{out: &meText}).printMe(m)
 	for name, c := range map[string]struct {
@@ -53,6 +60,7 @@ func TestDashboardWords(t *testing.T) {
 	}{
 		"why": {whyText.String(), []page.Page{page.NewStory(&story)}, nil},
 		"me":  {meText.String(), []page.Page{page.NewOverview("shop", m, nil), page.NewAccess("shop", m, nil)}, []string{"ana", "-", "refused:"}},
+		"try": {tryText.String(), []page.Page{page.NewTry("shop", "", "", report)}, []string{"manifest", ":1", ":3", "-", "changed;", "tried", "in", "1.0", "s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var words []string

@@ -79,6 +79,26 @@ func (s *Snapshot) HasWall() bool {
 	})
 }
 
+// mostSteps is the maximum number of steps of an evaluation, some seconds.
+const mostSteps = 10_000_000
+
+// IsTooLarge reports whether the evaluation would take too long: its time grows with the product of the
+// selectors, peers and ports of all policies, which tenants write.
+func (s *Snapshot) IsTooLarge() bool {
+	peers, ports := 1, 1
+	for i := range s.Policies {
+		spec := &s.Policies[i].Spec
+		for j := range spec.Ingress {
+			peers, ports = peers+len(spec.Ingress[j].From), ports+len(spec.Ingress[j].Ports)
+		}
+		for j := range spec.Egress {
+			peers, ports = peers+len(spec.Egress[j].To), ports+len(spec.Egress[j].Ports)
+		}
+	}
+	namespaces := len(s.Rules.Namespaces) + len(s.Rules.PlatformNamespaces) + 1
+	return float64(peers)*float64(ports)*float64(len(s.Policies)*(len(s.Policies)+1))*float64(namespaces) > mostSteps
+}
+
 // IsManaged reports whether a policy belongs to croft. Tenants may not set its label.
 func IsManaged(p *networkingv1.NetworkPolicy) bool {
 	return p.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy

@@ -95,6 +95,25 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// TestIsTooLarge expects a limit on the work that a tenant's policies cause.
+func TestIsTooLarge(t *testing.T) {
+	s := &connections.Snapshot{Rules: v1alpha1.TenantRulesSpec{Namespaces: make([]string, 20), PlatformNamespaces: make([]string, 5)}}
+	for range 10 {
+		s.Policies = append(s.Policies, *makePolicy("a", nil, networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress))
+	}
+	if s.IsTooLarge() {
+		t.Error("ten policies are too large")
+	}
+	for range 10 {
+		p := makePolicy("a", nil, networkingv1.PolicyTypeIngress)
+		p.Spec.Ingress[0].From, p.Spec.Ingress[0].Ports = make([]networkingv1.NetworkPolicyPeer, 100), make([]networkingv1.NetworkPolicyPort, 100)
+		s.Policies = append(s.Policies, *p)
+	}
+	if !s.IsTooLarge() {
+		t.Error("policies with 1,000 peers and 1,000 ports are not too large")
+	}
+}
+
 // newClient returns a client without the right to read a kind.
 func newClient(objects []client.Object, forbidden string) client.Client {
 	refuse := func(o any) error {

@@ -32,7 +32,7 @@ var kinds = []kind{
 	{gateways.WithKind("Gateway"), listGatewayHosts},
 	{gateways.WithKind("HTTPRoute"), listRouteHosts},
 	{gateways.WithKind("GRPCRoute"), listRouteHosts},
-	{schema.GroupVersionKind{Group: gateways.Group, Version: "v1alpha2", Kind: "TLSRoute"}, listRouteHosts},
+	{gateways.WithKind("TLSRoute"), listRouteHosts},
 	{certmanager.Certificate, listCertificateHosts},
 }
 
@@ -141,7 +141,7 @@ func listGatewayHosts(o map[string]any) []string {
 	return all
 }
 
-// listRouteHosts returns none for a route without hosts, which has those of its Gateway.
+// listRouteHosts returns none for a route without hosts, which has the hosts of its Gateway.
 func listRouteHosts(o map[string]any) []string {
 	hosts, _, _ := unstructured.NestedStringSlice(o, "spec", "hostnames")
 	return hosts

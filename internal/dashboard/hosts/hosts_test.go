@@ -19,7 +19,7 @@ func TestList(t *testing.T) {
 - {apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: edge}, spec: {listeners: [{hostname: "*.shop.example.org"}, {name: http}]}}
 - {apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web}, spec: {hostnames: [shop.example.com]}}
 - {apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: inherits}, spec: {}}
-- {apiVersion: gateway.networking.k8s.io/v1alpha2, kind: TLSRoute, metadata: {name: tls}, spec: {hostnames: [shop.example.org]}}
+- {apiVersion: gateway.networking.k8s.io/v1, kind: TLSRoute, metadata: {name: tls}, spec: {hostnames: [shop.example.org]}}
 - {apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: web}, spec: {dnsNames: [a.shop.example.org], commonName: b.shop.example.org}}
 - {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: wrong}, spec: {rules: none, tls: [1]}}
 - {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {}}

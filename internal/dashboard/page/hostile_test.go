@@ -11,11 +11,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/connections"
 	"croft.dev/croft/internal/dashboard/hosts"
+	"croft.dev/croft/internal/dashboard/nodes"
 	"croft.dev/croft/internal/dashboard/page"
+	"croft.dev/croft/internal/dashboard/walls"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/catalog"
 	"croft.dev/croft/internal/diagnose/me"
@@ -95,6 +98,14 @@ func newPages(text string) map[string]page.Page {
 			{Object: map[string]any{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": text}, "spec": map[string]any{"rules": []any{map[string]any{"host": text}, map[string]any{}}}}},
 			{Object: map[string]any{"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": map[string]any{"name": text}, "spec": map[string]any{"hostnames": []any{text + "."}}}},
 		}}),
+		"pools": page.NewPools(&nodes.Snapshot{Hidden: []string{text}, Pools: []v1alpha1.Pool{{ObjectMeta: metav1.ObjectMeta{Name: text}, Status: v1alpha1.PoolStatus{Status: tenants[0].Status.Status}}}, Claims: []karpenterv1.NodeClaim{{
+			ObjectMeta: metav1.ObjectMeta{Name: text, Labels: map[string]string{karpenterv1.NodePoolLabelKey: text, corev1.LabelInstanceTypeStable: text, corev1.LabelTopologyZone: text}}, Status: karpenterv1.NodeClaimStatus{NodeName: text},
+		}}, Refusals: []corev1.Event{{Message: text}}}, now),
+		"nodes of a team": page.NewPools(&nodes.Snapshot{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: text, Labels: map[string]string{v1alpha1.DefaultNodePoolKey: text}}}}}, now),
+		"walls": page.NewWalls(&walls.Snapshot{
+			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: text}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Version: text}}}, Hidden: []string{text},
+			Repairs: []corev1.Event{{Message: text, InvolvedObject: corev1.ObjectReference{Kind: text, Name: text}}}, Refused: m.Refused,
+		}, now),
 		"try": page.NewTry(text, text, "", report), "nothing tried": page.NewTry(text, text, text, nil),
 		"network":  page.NewNetwork(policies, peers),
 		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),

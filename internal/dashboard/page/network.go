@@ -18,7 +18,10 @@ func NewNetwork(s *connections.Snapshot, peers []connections.Peer) Page {
 		table.Note += " You may not list namespaces: policies that select other labels than kubernetes.io/metadata.name and " +
 			"croft.dev/tenant count as not selecting the peer."
 	}
-	if !s.HasWall() {
+	switch {
+	case s.HasWall() && s.IsTooLarge():
+		table.Note, table.Empty = "", "The NetworkPolicies of this namespace have too many selectors, peers and ports for this page: use the commands below."
+	case !s.HasWall():
 		table.Note = ""
 		table.Empty = "croft's wall is not among the NetworkPolicies of this namespace: the platform writes it in Calico's kinds, " +
 			"or the operator has not written it yet. Ask a platform admin for croft reach."

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/me"
@@ -25,10 +26,7 @@ const mostProblems = 30
 func listProblems(namespace string, m *me.Me, pods []workloads.Workload) Section {
 	s := Section{Heading: "Problems in " + namespace, Head: []string{"Object", "State", "Explanation"}, Empty: "No pod waits or fails, and no pods are refused: the pages of workloads and of quota show more."}
 	for _, w := range m.Refused {
-		s.Rows = append(s.Rows, []Cell{
-			{Text: w.Kind + " " + w.Namespace + "/" + w.Name, Link: Link("namespaces", w.Namespace, "workloads", w.Kind, w.Name)},
-			{Text: "pods are refused", Verdict: why.Bad}, {Text: w.Message},
-		})
+		s.Rows = append(s.Rows, newRefusedRow(w))
 	}
 	failing := 0
 	for _, p := range pods {
@@ -43,6 +41,14 @@ func listProblems(namespace string, m *me.Me, pods []workloads.Workload) Section
 		s.Note = fmt.Sprintf("%d more pods wait or fail: the pages of workloads list them.", more)
 	}
 	return s
+}
+
+// newRefusedRow returns a row about a workload whose pods are refused, with a link to the cause.
+func newRefusedRow(w v1alpha1.RefusedWorkload) []Cell {
+	return []Cell{
+		{Text: w.Kind + " " + w.Namespace + "/" + w.Name, Link: Link("namespaces", w.Namespace, "workloads", w.Kind, w.Name)},
+		{Text: "pods are refused", Verdict: why.Bad}, {Text: w.Message},
+	}
 }
 
 func listNamespaces(m *me.Me) Section {

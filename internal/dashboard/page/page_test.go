@@ -15,11 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/connections"
 	"croft.dev/croft/internal/dashboard/hosts"
+	"croft.dev/croft/internal/dashboard/nodes"
 	"croft.dev/croft/internal/dashboard/page"
+	"croft.dev/croft/internal/dashboard/walls"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
@@ -113,7 +116,7 @@ func TestPages(t *testing.T) {
 		"log of a pod": {page.NewWorkload(&why.Story{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}}, page.Details{
 			Log: &page.Log{Containers: []string{"main", "side"}, Container: "side", Previous: true, Text: strings.Repeat("early\n", 20_000) + strings.Repeat("x", 3000) + "\nlast\n"},
 		}), []string{
-			"There are no events", "Log of side before its last restart", "main", "side", "Download the whole log", strings.Repeat("x", 2000) + "… last", "kubectl logs pod/web-1 -c side -n shop",
+			"There are no events", "Log of side before its last restart", "main", "side", "Download the whole log", strings.Repeat("x", 2000) + "… last", "kubectl logs pod/web-1 -c side -n shop --previous",
 		}, []string{strings.Repeat("early ", 17_000), strings.Repeat("x", 2001)}},
 		"no log yet":   {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{Problem: "it waits to start"}}), []string{"There is no log: it waits to start"}, nil},
 		"an empty log": {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{}}), []string{"The log is empty"}, nil},
@@ -123,6 +126,31 @@ func TestPages(t *testing.T) {
 			"You may not list Gateways. A refused host is older than the rules", "every host Ingress/web ✗ refused: outside of the domains", "a.shop.example.org Ingress/web ✓ allowed", "Domains of tenant shop", "*.shop.example.org",
 		}, nil},
 		"no hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop"}, &hosts.Snapshot{}), []string{"No Ingress, Gateway, route or Certificate has a host: write", "The tenant has no domains: a platform admin grants"}, []string{"refused"}},
+		"pools": {page.NewPools(&nodes.Snapshot{
+			Pools: []v1alpha1.Pool{{ObjectMeta: metav1.ObjectMeta{Name: "apps", CreationTimestamp: metav1.Time{Time: now.Add(-time.Hour)}}, Status: v1alpha1.PoolStatus{Nodes: 2, Tenants: 3, Status: v1alpha1.Status{Conditions: condition("False").Conditions}}}},
+			Claims: []karpenterv1.NodeClaim{
+				{ObjectMeta: metav1.ObjectMeta{Name: "apps-1", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps"}, CreationTimestamp: metav1.Time{Time: now.Add(-time.Hour)}}},
+			},
+			Refusals: []corev1.Event{{InvolvedObject: corev1.ObjectReference{Name: "apps-9"}, LastTimestamp: metav1.Time{Time: now}, Message: "api error NoSuchEntity: The role with name NoSuchRole cannot be found."}},
+		}, now), []string{
+			"Failed launches", "NodeClaim/apps-1 ✗ Launched=Unknown", "NodePool/apps ✗ api error NoSuchEntity: The role with name NoSuchRole cannot be found. the nodes' IAM role does not exist correct `role`", "Pools", "apps ✗ False Because of this 2 0 0 3 60m",
+			"Nodes", "nodeclaim/apps-1 apps … not Launched yet - - 60m", "croft doctor",
+		}, nil},
+		"no pools": {page.NewPools(&nodes.Snapshot{}, now), []string{"No launch has failed", "There are no pools: declare them", "There are no nodes: Karpenter creates one"}, nil},
+		"pools of a team": {page.NewPools(&nodes.Snapshot{Hidden: []string{"NodeClaims"}, Nodes: []corev1.Node{
+			{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.NodeSpec{Unschedulable: true}},
+		}}, now), []string{"You may not list NodeClaims. Ask a platform admin for failed launches", "b - … not Ready, accepts no new pods", "a - ✓ Ready"}, []string{"No launch has failed"}},
+		"walls": {page.NewWalls(&walls.Snapshot{
+			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: "one"}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Time: metav1.Time{Time: now.Add(-time.Hour)}, Version: "v1", Held: 900, Breached: 1, NotTried: 2}}},
+			Repairs:  []corev1.Event{{Message: "restored NetworkPolicy shop/croft-dns, which was deleted", InvolvedObject: corev1.ObjectReference{Kind: "Tenant", Name: "shop"}, LastTimestamp: metav1.Time{Time: now}}},
+			Refused:  m.Refused,
+		}, now), []string{
+			"Walls of one", "2026-11-26 11:00:00 UTC, 60m ago, by version v1.", "held ✓ 900 BREACHED ✗ 1 blocked elsewhere ✓ 0 not tried 2",
+			"2026-11-26 12:00:00 UTC tenant/shop … restored NetworkPolicy shop/croft-dns", "ReplicaSet shop/web ✗ pods are refused exceeded quota", "croft verify --record",
+		}, nil},
+		"no results": {page.NewWalls(&walls.Snapshot{Hidden: []string{"events of repairs", "events of refusals"}}, now), []string{
+			"You may not list events of repairs and events of refusals.", "No result is recorded: run croft verify --record", "The operator has repaired nothing in the last hour", "No pods of tenants are refused",
+		}, nil},
 		"try": {page.NewTry("shop", "kind: Pod", "", &trial.Report{Unknown: []string{"the quota"}, Results: []trial.Result{
 			{Line: 1, Object: "Deployment/web", Verdict: trial.Admitted},
 			{Line: 9, Object: "Pod", CreatedFrom: "Deployment/web", Verdict: trial.Refused, Refusals: []trial.Reason{{Source: "croft-pods", Rule: "host", Message: "spec.hostNetwork: no", Line: 12}}},

@@ -58,7 +58,7 @@ type tenantRow struct {
 func selectTenants(tenants []v1alpha1.Tenant, f Filter) []tenantRow {
 	var rows []tenantRow
 	for i := range tenants {
-		r := tenantRow{Tenant: &tenants[i], ready: findReady(&tenants[i])}
+		r := tenantRow{Tenant: &tenants[i], ready: findReady(tenants[i].Generation, tenants[i].Status.Status)}
 		if refused := r.Status.RefusedPods; refused != nil {
 			r.refused = refused.Workloads
 		}
@@ -74,9 +74,9 @@ func selectTenants(tenants []v1alpha1.Tenant, f Filter) []tenantRow {
 
 // findReady returns the condition Ready, with the words of `croft status` if there is none for the
 // current generation.
-func findReady(t *v1alpha1.Tenant) metav1.Condition {
-	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
-	if c == nil || t.Status.ObservedGeneration != t.Generation {
+func findReady(generation int64, status v1alpha1.Status) metav1.Condition {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || status.ObservedGeneration != generation {
 		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NotSeenYet"}
 	}
 	return *c

@@ -80,7 +80,11 @@ func NewWorkload(s *why.Story, d Details) Page {
 		l := *d.Log
 		l.Path, l.Download, l.Text = path, path+"/log", clipLog(l.Text)
 		body.Log = &l
-		p.Commands = append(p.Commands, "kubectl logs "+t.String()+" -c "+l.Container+" -n "+t.Namespace)
+		command := "kubectl logs " + t.String() + " -c " + l.Container + " -n " + t.Namespace
+		if l.Previous {
+			command += " --previous"
+		}
+		p.Commands = append(p.Commands, command)
 	}
 	p.Body = body
 	return p

@@ -1,114 +1,138 @@
 package server
 
 import (
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
-	"croft.dev/croft/internal/dashboard/provider"
-	"croft.dev/croft/internal/dashboard/provider/providertest"
+	"golang.org/x/net/html"
+
+	"croft.dev/croft/internal/dashboard/cluster"
+	"croft.dev/croft/internal/dashboard/session"
 )
 
-// publicURL is the dashboard's URL for the provider. Browsers of tests replace its host.
-const publicURL = "https://dashboard.example.org"
-
-// startProvider starts an identity provider whose ID tokens the API server accepts, and returns the
-// options of a dashboard with it.
-func startProvider(t *testing.T, a *apiServer) (*providertest.Provider, Options) {
-	t.Helper()
-	p := providertest.Start(t)
-	p.OnIssue = func(token, user string) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.users[token] = user
-	}
-	o := newOptions(t, a)
-	o.TokenLogin, o.Provider = true, newProvider(t, p)
-	return p, o
+// browser keeps cookies as a browser does, and follows no redirects.
+type browser struct {
+	t      *testing.T
+	client *http.Client
+	url    string
 }
 
-func newProvider(t *testing.T, p *providertest.Provider) *provider.Provider {
+// startDashboard serves a dashboard for an API server. The function returns new browsers.
+func startDashboard(t *testing.T, a *apiServer) func() *browser {
 	t.Helper()
-	client, err := provider.New(provider.Options{
-		Issuer: p.Issuer, ClientID: providertest.ClientID, ClientSecret: providertest.ClientSecret, CAFile: p.CAFile,
-		DefaultScopes: []string{"email", "groups", "offline_access"}, PublicURL: publicURL + "/",
-	})
+	return serveHandler(t, New(newOptions(t, a)))
+}
+
+func newOptions(t *testing.T, a *apiServer) Options {
+	t.Helper()
+	c, err := cluster.NewServer(a.entry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return Options{Cluster: c, Keys: session.NewKeys(), Log: slog.New(slog.DiscardHandler)}
 }
 
-// startLogin begins a login, and returns the URL of the authorization request.
-func (b *browser) startLogin(next string) string {
+func serveHandler(t *testing.T, handler http.Handler) func() *browser {
+	t.Helper()
+	return serveWith(t, httptest.NewUnstartedServer(handler))
+}
+
+// serveWith starts a server with limits of its own.
+func serveWith(t *testing.T, server *httptest.Server) func() *browser {
+	t.Helper()
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return func() *browser {
+		jar, err := cookiejar.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &browser{t: t, url: server.URL, client: &http.Client{
+			Transport: server.Client().Transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}
+	}
+}
+
+// response is a response to a browser.
+type response struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (b *browser) send(method, path string, form url.Values, headers map[string]string) response {
 	b.t.Helper()
-	got := b.get(startPath + "?next=" + url.QueryEscape(next))
+	request, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	got, err := b.client.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return response{got.StatusCode, got.Header, string(body)}
+}
+
+func (b *browser) get(path string) response {
+	b.t.Helper()
+	return b.send(http.MethodGet, path, nil, nil)
+}
+
+// findCSRF returns the text that the forms of a page repeat.
+func (b *browser) findCSRF(path string) string {
+	b.t.Helper()
+	tree, err := html.Parse(strings.NewReader(b.get(path).body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for n := range tree.Descendants() {
+		var name, value string
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "name":
+				name = a.Val
+			case "value":
+				value = a.Val
+			}
+		}
+		if name == "csrf" {
+			return value
+		}
+	}
+	b.t.Fatalf("%s has no form", path)
+	return ""
+}
+
+// logIn logs in with a token.
+func (b *browser) logIn(token string) *browser {
+	b.t.Helper()
+	got := b.send(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {token}}, nil)
 	if got.status != http.StatusSeeOther {
-		b.t.Fatalf("status %d: %s", got.status, got.body)
-	}
-	return got.header.Get("Location")
-}
-
-// finishLogin opens the URL to which the provider redirects.
-func (b *browser) finishLogin(back *url.URL) response {
-	b.t.Helper()
-	if !strings.HasPrefix(back.String(), publicURL+"/login/callback?") {
-		b.t.Fatalf("the provider redirects to %s", back)
-	}
-	return b.get(back.RequestURI())
-}
-
-// logInAt logs in at the provider.
-func (b *browser) logInAt(p *providertest.Provider, user string) *browser {
-	b.t.Helper()
-	if got := b.finishLogin(p.Authorize(b.t, b.startLogin("/"), user)); got.status != http.StatusSeeOther {
-		b.t.Fatalf("status %d: %s", got.status, got.body)
+		b.t.Fatalf("login: status %d: %s", got.status, got.body)
 	}
 	return b
 }
 
-// cookieNamed returns a cookie of the browser.
-func (b *browser) cookieNamed(name string) *http.Cookie {
+// isLoggedIn reports whether pages need no login.
+func (b *browser) isLoggedIn() bool {
 	b.t.Helper()
-	for _, c := range b.listCookies() {
-		if c.Name == name {
-			return c
-		}
-	}
-	b.t.Fatalf("the browser has no cookie %s", name)
-	return nil
-}
-
-func (b *browser) listCookies() []*http.Cookie {
-	b.t.Helper()
-	u, err := url.Parse(b.url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return b.client.Jar.Cookies(u)
-}
-
-// setCookies sets cookies as a copy of another browser's.
-func (b *browser) setCookies(cookies ...*http.Cookie) {
-	b.t.Helper()
-	u, err := url.Parse(b.url)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, c := range cookies {
-		c.Path, c.Secure = "/", true
-	}
-	b.client.Jar.SetCookies(u, cookies)
-}
-
-const attemptCookie, sessionCookie = "__Host-croft-login", "__Host-croft-session"
-
-func mustParse(t *testing.T, text string) *url.URL {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return b.get("/").status == http.StatusOK
 }

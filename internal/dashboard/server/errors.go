@@ -86,10 +86,11 @@ func (d *dashboard) withRecovery(next http.Handler) http.Handler {
 	})
 }
 
-// redirectToLogin opens the login page, which returns to the requested page.
+// redirectToLogin opens the login page, which returns to the requested page. A form is not sent
+// again.
 func redirectToLogin(w http.ResponseWriter, r *http.Request) {
 	path := "/login"
-	if next := findLocalPath(r.URL.RequestURI()); next != "/" {
+	if next := findLocalPath(r.URL.RequestURI()); next != "/" && r.Method != http.MethodPost {
 		path += "?next=" + url.QueryEscape(next)
 	}
 	http.Redirect(w, r, path, http.StatusSeeOther)

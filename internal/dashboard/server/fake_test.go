@@ -6,20 +6,14 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"golang.org/x/net/html"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"croft.dev/croft/internal/dashboard/cluster"
-	"croft.dev/croft/internal/dashboard/session"
 )
 
 // apiServer answers as an API server does, for tests of requests, not of rights: users may read the
@@ -39,6 +33,8 @@ type apiServer struct {
 	requests []*http.Request
 	// findUser returns the user of a token that users does not have.
 	findUser func(token string) string
+	// pause is the time between the halves of a log.
+	pause time.Duration
 }
 
 func startAPIServer(t *testing.T) *apiServer {
@@ -54,8 +50,13 @@ func startAPIServer(t *testing.T) *apiServer {
 			"/apis/batch/v1/namespaces/shop/jobs/nightly":                `{"kind":"Job","apiVersion":"batch/v1","metadata":{"namespace":"shop","name":"nightly"}}`,
 			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
 			"/apis/networking.k8s.io/v1/namespaces/shop/ingresses":       `{"kind":"IngressList","apiVersion":"networking.k8s.io/v1","items":[{"metadata":{"namespace":"shop","name":"web"},"spec":{"rules":[{"host":"www.bank.example.org"}]}}]}`,
-			"/api/v1/namespaces":                                         `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`,
-			"/apis/croft.dev/v1alpha1/tenants":                           `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
+			"/apis/croft.dev/v1alpha1/pools":                             `{"kind":"PoolList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
+			"/apis/karpenter.sh/v1/nodeclaims":                           `{"kind":"NodeClaimList","apiVersion":"karpenter.sh/v1","items":[]}`,
+			"/api/v1/namespaces/default/events":                          `{"kind":"EventList","apiVersion":"v1","items":[]}`,
+			"/apis/croft.dev/v1alpha1/platforms/default":                 `{"kind":"Platform","apiVersion":"croft.dev/v1alpha1","metadata":{"name":"default"},"spec":{"clusterName":"one"}}`,
+			"/api/v1/events":                   `{"kind":"EventList","apiVersion":"v1","items":[]}`,
+			"/api/v1/namespaces":               `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`,
+			"/apis/croft.dev/v1alpha1/tenants": `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/namespaces/bank/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"bank","pools":["apps"],"namespaces":["bank"],"egress":"Open"}}`,
 		},
 	}
@@ -116,6 +117,12 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respondStatus(w, http.StatusForbidden)
 	case a.objects[r.URL.Path] == "":
 		respondStatus(w, http.StatusNotFound)
+	case strings.HasSuffix(r.URL.Path, "/log") && a.pause > 0:
+		text := a.objects[r.URL.Path]
+		_, _ = io.WriteString(w, text[:len(text)/2])
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(a.pause)
+		_, _ = io.WriteString(w, text[len(text)/2:])
 	default:
 		_, _ = io.WriteString(w, a.objects[r.URL.Path])
 	}
@@ -141,119 +148,4 @@ func (a *apiServer) setStatus(path string, code int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.statuses[path] = code
-}
-
-// browser keeps cookies as a browser does, and follows no redirects.
-type browser struct {
-	t      *testing.T
-	client *http.Client
-	url    string
-}
-
-// startDashboard serves a dashboard for an API server. The function returns new browsers.
-func startDashboard(t *testing.T, a *apiServer) func() *browser {
-	t.Helper()
-	return serveHandler(t, New(newOptions(t, a)))
-}
-
-func newOptions(t *testing.T, a *apiServer) Options {
-	t.Helper()
-	c, err := cluster.NewServer(a.entry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Options{Cluster: c, Keys: session.NewKeys(), Log: slog.New(slog.DiscardHandler)}
-}
-
-func serveHandler(t *testing.T, handler http.Handler) func() *browser {
-	t.Helper()
-	server := httptest.NewTLSServer(handler)
-	t.Cleanup(server.Close)
-	return func() *browser {
-		jar, err := cookiejar.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &browser{t: t, url: server.URL, client: &http.Client{
-			Transport: server.Client().Transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}}
-	}
-}
-
-// response is a response to a browser.
-type response struct {
-	status int
-	header http.Header
-	body   string
-}
-
-func (b *browser) send(method, path string, form url.Values, headers map[string]string) response {
-	b.t.Helper()
-	request, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if form != nil {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		request.Header.Set("Sec-Fetch-Site", "same-origin")
-	}
-	for name, value := range headers {
-		request.Header.Set(name, value)
-	}
-	got, err := b.client.Do(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer got.Body.Close()
-	body, err := io.ReadAll(got.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return response{got.StatusCode, got.Header, string(body)}
-}
-
-func (b *browser) get(path string) response {
-	b.t.Helper()
-	return b.send(http.MethodGet, path, nil, nil)
-}
-
-// findCSRF returns the text that the forms of a page repeat.
-func (b *browser) findCSRF(path string) string {
-	b.t.Helper()
-	tree, err := html.Parse(strings.NewReader(b.get(path).body))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for n := range tree.Descendants() {
-		var name, value string
-		for _, a := range n.Attr {
-			switch a.Key {
-			case "name":
-				name = a.Val
-			case "value":
-				value = a.Val
-			}
-		}
-		if name == "csrf" {
-			return value
-		}
-	}
-	b.t.Fatalf("%s has no form", path)
-	return ""
-}
-
-// logIn logs in with a token.
-func (b *browser) logIn(token string) *browser {
-	b.t.Helper()
-	got := b.send(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {token}}, nil)
-	if got.status != http.StatusSeeOther {
-		b.t.Fatalf("login: status %d: %s", got.status, got.body)
-	}
-	return b
-}
-
-// isLoggedIn reports whether pages need no login.
-func (b *browser) isLoggedIn() bool {
-	b.t.Helper()
-	return b.get("/").status == http.StatusOK
 }

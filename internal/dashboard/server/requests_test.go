@@ -25,6 +25,8 @@ func TestRequests(t *testing.T) {
 	}{
 		{"/", 1, ""},
 		{"/tenants", 1, ""},
+		{"/pools", 3, ""},
+		{"/walls", 3, ""},
 		{"/namespaces/shop", 3, ""},
 		{"/namespaces/shop/workloads", 3, ""},
 		{"/namespaces/shop/jobs", 3, ""},

@@ -73,6 +73,8 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 	for pattern, show := range map[string]view{
 		"/{$}":                              showStart,
 		"/tenants":                          showTenants,
+		"/pools":                            showPools,
+		"/walls":                            showWalls,
 		"/namespaces/{namespace}":           showOverview,
 		"/namespaces/{namespace}/workloads": showWorkloads,
 		"/namespaces/{namespace}/workloads/{kind}/{name}": showWorkload,

@@ -12,7 +12,7 @@ import (
 
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
-	"/", "/tenants", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
+	"/", "/tenants", "/pools", "/walls", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
 	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
 }
 
@@ -21,6 +21,8 @@ func TestHeaders(t *testing.T) {
 	a := startAPIServer(t)
 	open := startDashboard(t, a)
 	user, stranger := open().logIn("ana-token"), open()
+	a.users["root-token"], a.admins["root"] = "root", true
+	admin := open().logIn("root-token")
 	panics := serveHandler(t, (&dashboard{Options: newOptions(t, a)}).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
 	form := url.Values{"token": {"x"}}
 	a.setStatus("/apis/apps/v1/namespaces/shop/statefulsets", http.StatusInternalServerError)
@@ -47,6 +49,10 @@ func TestHeaders(t *testing.T) {
 		{"a forged trial", user, "POST", "/namespaces/shop/try", form, 403},
 		{"without a body", user, "HEAD", "/namespaces/shop/access", nil, 200},
 		{"a hidden list", user, "GET", "/tenants", nil, 404},
+		{"hidden pools", user, "GET", "/pools", nil, 404},
+		{"pools", admin, "GET", "/pools", nil, 200},
+		{"hidden walls", user, "GET", "/walls", nil, 404},
+		{"walls", admin, "GET", "/walls", nil, 200},
 		{"an error of the cluster", user, "GET", "/namespaces/shop/workloads", nil, 502},
 		{"an unknown workload", user, "GET", "/namespaces/shop/workloads/pod/other", nil, 404},
 		{"an unknown kind", user, "GET", "/namespaces/shop/workloads/secret/web", nil, 404},
@@ -140,7 +146,7 @@ func TestMissingAndHidden(t *testing.T) {
 	a := startAPIServer(t)
 	b := startDashboard(t, a)().logIn("ana-token")
 	reference := b.get("/namespaces/nowhere")
-	for _, path := range pagePaths[2:] {
+	for _, path := range pagePaths[1:] {
 		path = strings.ReplaceAll(path, "NS", "bank")
 		hidden := b.get(path)
 		a.mu.Lock()

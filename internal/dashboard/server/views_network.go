@@ -20,7 +20,7 @@ func showNetwork(ctx context.Context, c *cluster.Client, r *http.Request) (page.
 		return page.Page{}, err
 	}
 	var peers []connections.Peer
-	if s.HasWall() {
+	if s.HasWall() && !s.IsTooLarge() {
 		if peers, err = s.Evaluate(); err != nil {
 			return page.Page{}, err
 		}

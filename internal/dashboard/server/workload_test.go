@@ -3,9 +3,11 @@ package server
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 const webPath = "/namespaces/shop/workloads/deployment/web"
@@ -78,6 +80,13 @@ func TestChanges(t *testing.T) {
 			}
 		})
 	}
+	a.setStatus("PATCH "+object, http.StatusUnauthorized)
+	if got := b.send(http.MethodPost, webPath+"/restart", url.Values{"csrf": {csrf}}, nil); got.status != http.StatusSeeOther || got.header.Get("Location") != "/login" {
+		t.Errorf("an expired token: status %d, location %s", got.status, got.header.Get("Location"))
+	}
+	a.setStatus("PATCH "+object, 0)
+	b.logIn("ana-token")
+	csrf = b.findCSRF(webPath)
 	for _, replicas := range []string{"", "-1", "x", "99999999999"} {
 		if got := send(webPath+"/scale", url.Values{"replicas": {replicas}, "confirmed": {"yes"}}); got.status != http.StatusOK || !strings.Contains(got.body, "no number from 0") || len(listPatches(t, a)) > 0 {
 			t.Errorf("%q replicas: status %d:\n%s", replicas, got.status, got.body)
@@ -177,5 +186,23 @@ func TestLogs(t *testing.T) {
 		if got := b.get(pod + "/log?container=main"); got.status != want || got.header.Get("Content-Disposition") != "" {
 			t.Errorf("a download with %d: status %d, want %d", status, got.status, want)
 		}
+	}
+}
+
+// TestLongDownload expects the whole log, though the download takes longer than a page may, with both
+// versions of HTTP.
+func TestLongDownload(t *testing.T) {
+	a := startAPIServer(t)
+	a.pause = time.Second
+	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(New(newOptions(t, a)))
+			server.EnableHTTP2 = http2
+			server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+			b := serveWith(t, server)().logIn("ana-token")
+			if got := b.get("/namespaces/shop/workloads/pod/web-1/log?container=main"); got.body != "first line\nlast line <b>\n" {
+				t.Errorf("status %d: %q", got.status, got.body)
+			}
+		})
 	}
 }

@@ -166,7 +166,7 @@ func (g *gatherer) gatherKarpenter(ctx context.Context) error {
 	err := errors.Join(
 		g.listObjects(ctx, readNodePools, &pools),
 		g.listObjects(ctx, readClaims, &claims),
-		g.listObjects(ctx, readEvents, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": "InsufficientCapacityError"}),
+		g.listObjects(ctx, readEvents, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": RefusedLaunch}),
 	)
 	g.NodePools, g.Claims, g.Refusals = dropDeleted(pools.Items), claims.Items, refusals.Items
 	return err

@@ -24,6 +24,15 @@ const (
 	recent = 15 * time.Minute
 )
 
+// FindLaunchProblems returns the findings of `croft doctor` about launches: NodeClaims that are not
+// initialized in time, and events about launches that the cloud refused.
+func FindLaunchProblems(claims []karpenterv1.NodeClaim, refusals []corev1.Event, now time.Time) []Finding {
+	return checkLaunches(&Snapshot{Now: now, Claims: claims, Refusals: refusals})
+}
+
+// RefusedLaunch is the reason of Karpenter's events about launches that the cloud refused.
+const RefusedLaunch = "InsufficientCapacityError"
+
 // checkLaunches reports NodeClaims that are not initialized in time, and refused launches.
 func checkLaunches(s *Snapshot) []Finding {
 	var all []Finding

@@ -1,0 +1,83 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/dashboard/walls"
+	"croft.dev/croft/internal/declare/wording"
+	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/observe/events"
+)
+
+// mostRefused is the maximum number of rows.
+const mostRefused = 200
+
+// NewWalls returns the page of the walls: the last result of `croft verify`, repaired drift and
+// refusals.
+func NewWalls(s *walls.Snapshot, now time.Time) Page {
+	verified := listVerified(s.Platform.Status.Verify, now)
+	if len(s.Hidden) > 0 {
+		verified.Note += " You may not list " + wording.Enumerate(s.Hidden, "and") + "."
+	}
+	return Page{
+		Title: "Walls", Heading: "Walls of " + s.Platform.Spec.ClusterName,
+		Commands: []string{"croft status", "croft verify --record", "kubectl get events -n default --field-selector reason=" + walls.Repaired},
+		Body:     Sections{verified, listRepairs(s), listRefused(s.Refused)},
+	}
+}
+
+func listVerified(v *v1alpha1.VerifyStatus, now time.Time) Section {
+	t := Section{
+		Heading: "Last verification", Head: []string{"Result", "Attacks"},
+		Empty: "No result is recorded: run croft verify --record, best on a schedule.",
+	}
+	if v == nil {
+		return t
+	}
+	t.Note = fmt.Sprintf("%s, %s ago, by version %s.", formatTime(v.Time.Time), formatAge(v.Time.Time, now), v.Version)
+	for _, r := range []struct {
+		name    string
+		count   int32
+		verdict why.Verdict
+	}{
+		{"held", v.Held, why.Good}, {"BREACHED", v.Breached, why.Bad}, {"blocked elsewhere", v.BlockedElsewhere, why.Bad}, {"not tried", v.NotTried, ""},
+	} {
+		if r.count == 0 && r.verdict == why.Bad {
+			r.verdict = why.Good
+		}
+		t.Rows = append(t.Rows, []Cell{{Text: r.name}, {Text: strconv.Itoa(int(r.count)), Verdict: r.verdict}})
+	}
+	return t
+}
+
+func listRepairs(s *walls.Snapshot) Section {
+	t := Section{
+		Heading: "Repaired drift", Head: []string{"Time", "Object", "Repair"},
+		Empty: "The operator has repaired nothing in the last hour: Kubernetes keeps events so long. The metric croft_repairs_total and the operator's log have earlier repairs.",
+	}
+	for i := range s.Repairs[:min(len(s.Repairs), mostEvents)] {
+		e := &s.Repairs[i]
+		t.Rows = append(t.Rows, []Cell{
+			{Text: formatTime(events.LastObserved(e))}, {Text: strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name}, {Text: e.Message, Verdict: why.Waiting},
+		})
+	}
+	return t
+}
+
+func listRefused(all []v1alpha1.RefusedWorkload) Section {
+	t := Section{
+		Heading: "Refused pods", Head: []string{"Object", "State", "Explanation"},
+		Empty: "No pods of tenants are refused. Refusals of other objects are only in the API server's audit log.",
+	}
+	if more := len(all) - mostRefused; more > 0 {
+		t.Note = fmt.Sprintf("%d more workloads are not shown.", more)
+	}
+	for _, w := range all[:min(len(all), mostRefused)] {
+		t.Rows = append(t.Rows, newRefusedRow(w))
+	}
+	return t
+}
