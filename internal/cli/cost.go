@@ -27,16 +27,40 @@ type costOptions struct {
 	prices  string
 	metrics string
 	explain bool
-	output  format
+	// ledger is the URL of a ledger, and authority the file with its certificate authority.
+	ledger, authority, namespace string
+	output                       format
 }
+
+// sinceValue is a duration that may be in days, such as 30d.
+type sinceValue time.Duration
+
+// Set implements pflag.Value.
+func (v *sinceValue) Set(text string) error {
+	since, err := report.ParseSince(text)
+	*v = sinceValue(since)
+	return err
+}
+
+// String implements pflag.Value.
+func (v *sinceValue) String() string { return time.Duration(*v).String() }
+
+// Type implements pflag.Value.
+func (v *sinceValue) Type() string { return "duration" }
 
 func newCost(a *app) *cobra.Command {
 	var o costOptions
 	c := &cobra.Command{
 		Use:   "cost",
 		Short: "Show the cost of tenants, of idle capacity and of pools",
-		Long: `Show the cost of tenants, of the platform and of idle capacity, computed from the objects
-in the cluster. docs/explanation/cost.md describes how, with an example by hand.
+		Long: `Show the cost of tenants, of the platform and of idle capacity, from a ledger or computed
+from the objects in the cluster. docs/explanation/cost.md describes how, with an example by
+hand.
+
+With --ledger, the command asks croft ledger, with the token of your kubeconfig, for the
+stored hours. Members of a tenant get the cost of their tenant: that of the namespace of
+-n, or of the context. Platform admins and auditors get everything. Without a ledger, the
+command reads the objects, and needs the right to list them in all namespaces.
 
 The cost of a node is divided by requests; capacity without requests is idle. COST is the
 cost of a tenant's own requests, volumes and load balancers. IDLE is its share of the idle
@@ -44,8 +68,8 @@ cost of its pools, in proportion to its requests. NOW/HOUR is the cost of the ne
 nothing changes. ~ marks a figure with an estimated part, and ? a cost that is unknown: it
 is in no sum.
 
-Deleted objects are unknown. croft keeps no history yet: figures of the past are bounds,
-and the command names them. NOW/HOUR has no such limit.
+Without a ledger, deleted objects are unknown: figures of the past are bounds, and the
+command names them. NOW/HOUR has no such limit.
 
 Prices come from the file of --prices, then from Karpenter's estimates in the file of
 --karpenter-metrics, then from a table of AWS's on-demand prices in us-east-1. The file
@@ -58,10 +82,9 @@ of --prices may have any of these fields:
   volumes: {gp3: 0.0736}              # per GiB and month, by StorageClass
   loadBalancerHour: 0.0207
 
---explain prints the arithmetic of the last complete hour, so that you can repeat it.
-
-The command needs the right to list the objects in all namespaces.`,
+--explain prints the arithmetic of the last complete hour, so that you can repeat it.`,
 		Example: `  croft cost
+  croft cost --ledger https://ledger.example.org --since 30d
   croft cost --by workload --since 1h --prices prices.yaml
   croft cost --by costCode -o csv > costs.csv
 
@@ -73,26 +96,52 @@ The command needs the right to list the objects in all namespaces.`,
 			if o.explain && (cmd.Flags().Changed("by") || cmd.Flags().Changed("output")) {
 				return errors.New("--explain prints one hour as text: leave out --by and --output")
 			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			if o.ledger != "" {
+				return a.runLedgerCost(cmd.Context(), o)
+			}
 			return a.runCost(cmd.Context(), o)
 		},
 	}
-	c.Flags().DurationVar(&o.since, "since", 24*time.Hour, "length of the period until now")
+	o.since = 24 * time.Hour
+	c.Flags().Var((*sinceValue)(&o.since), "since", "length of the period until now, such as 24h or 30d")
 	c.Flags().StringVar(&o.by, "by", report.ByTenant, "group by "+strings.Join(report.Groupings(), "|"))
 	registerCompletion(c, "by", cobra.FixedCompletions(report.Groupings(), cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&o.prices, "prices", "", "file of the platform's prices; - is standard input")
 	c.Flags().StringVar(&o.metrics, "karpenter-metrics", "", "file of Karpenter's metrics; - is standard input")
 	c.Flags().BoolVar(&o.explain, "explain", false, "print the arithmetic of the last complete hour")
+	c.Flags().StringVar(&o.ledger, "ledger", "", "URL of croft ledger; without it, costs are computed from the objects in the cluster")
+	c.Flags().StringVar(&o.authority, "certificate-authority", "", "path of the CA bundle for --ledger; the system's by default")
+	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "with --ledger: a namespace of the tenant whose cost is shown")
+	hasLedger := func() bool { return o.ledger != "" }
+	for _, flag := range []string{"certificate-authority", "namespace"} {
+		refusePointlessFlag(c, flag, "it is for --ledger", func() bool { return o.ledger == "" })
+	}
+	for _, flag := range []string{"prices", "karpenter-metrics"} {
+		refusePointlessFlag(c, flag, "the ledger has its own prices", hasLedger)
+	}
+	refusePointlessFlag(c, "explain", "the ledger stores results only", hasLedger)
+	for _, flag := range []string{"as", "as-group"} {
+		refusePointlessFlag(c, flag, "the ledger knows only the user of the token", hasLedger)
+	}
 	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatJSON, formatYAML)
 	return c
 }
 
-func (a *app) runCost(ctx context.Context, o costOptions) error {
+func (o *costOptions) check() error {
 	if o.since < time.Second {
 		return fmt.Errorf("--since %s: write a positive duration, such as 24h", o.since)
 	}
 	if !slices.Contains(report.Groupings(), o.by) {
 		return fmt.Errorf("--by %s: unknown grouping: write one of %s", o.by, strings.Join(report.Groupings(), "|"))
 	}
+	return nil
+}
+
+// runCost computes the cost from the objects in the cluster.
+func (a *app) runCost(ctx context.Context, o costOptions) error {
 	prices, err := a.readPrices(o)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (a *app) printCostTable(r *report.Report, wide bool) {
 	}
 	var rows [][]string
 	for _, line := range append(r.Lines, r.Total) {
-		row := []string{line.Name, markUnknown(line.Cost, line.CostUnknown), markUnknown(line.Idle, line.IdleUnknown),
+		row := []string{line.Name, markUnknown(line.Cost, line.CostUnknown), formatIdle(line),
 			formatTotal(line), markUnknown(line.PerHourNow, line.NowUnknown)}
 		if wide {
 			row = append(row, line.Estimated.Format(4), strconv.FormatFloat(line.CPUHours, 'f', 2, 64),
@@ -66,6 +66,18 @@ func formatTotal(line *report.Line) string {
 		return "~" + text
 	}
 	return text
+}
+
+// formatIdle formats idle cost. A minus sign stands for idle cost that is not shown.
+func formatIdle(line *report.Line) string {
+	switch text := markUnknown(line.Idle, line.IdleUnknown); {
+	case line.IdleHidden && line.Idle == 0:
+		return "-"
+	case line.IdleHidden:
+		return text + " + -"
+	default:
+		return text
+	}
 }
 
 // markUnknown marks an amount with an unknown part. An amount without a known part is no zero.

@@ -37,6 +37,8 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"adopt tenant shop --undo -o json", "migrate -f " + file + " --replace-nodes", "why -f " + file + " -n shop",
 		"apply -f " + file + " --wait=false --wait-timeout 1m", "install --export --context other", "install --kinds --image croft:test", "iam -f " + file + " --oidc-provider oidc.example.org",
 		"reach --from a --to b --port 70000",
+		"cost --certificate-authority ca.crt", "cost -n shop", "cost --ledger https://l.example.org --prices p", "cost --ledger https://l.example.org --explain",
+		"cost --ledger https://l.example.org --karpenter-metrics m", "cost --ledger https://l.example.org --as ana", "cost --ledger https://l.example.org --as-group devs",
 		"dashboard --certificate-authority ca.crt", "dashboard --server https://k8s.example.org --context other", "dashboard --as ana", "dashboard --as-group devs",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -1,0 +1,122 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// startLedger starts a server that answers as a ledger: to the token tenant-token for the namespace shop-prod,
+// and to the token admin-token for the cluster. It returns the flags for it, and a kubeconfig for a token.
+func startLedger(t *testing.T) (flags string, kubeconfig func(token string) string) {
+	t.Helper()
+	const answer = `{"from": "2026-11-01T00:00:00Z", "until": "2026-11-26T12:00:00Z", "currency": "EUR", "by": "tenant",
+"lines": [{"name": "shop", "cost": "2.250000", "idle": "0.300000", "total": "2.550000", "estimated": "0.000000", "perHourNow": "1.500000",
+"idleHidden": true}, {"name": "jobs", "cost": "1.000000", "idle": "0.000000", "total": "1.000000", "estimated": "0.500000",
+"perHourNow": "0.000000", "idleHidden": true}], "total": {"name": "total", "cost": "3.250000", "idle": "0.300000", "total": "3.550000",
+"estimated": "0.500000", "perHourNow": "1.500000", "idleHidden": true}, "priceSources": [{"source": "prices.yaml", "cost": "3.250000"}],
+"missingPrices": [], "limits": ["idle cost of pools that other tenants may use is not shown: it would reveal their cost"]}`
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if r.URL.Path != "/v1/costs" || query.Get("since") != "720h0m0s" || query.Get("by") != "tenant" {
+			http.NotFound(w, r)
+			return
+		}
+		status := http.StatusForbidden
+		switch token, namespace := r.Header.Get("Authorization"), query.Get("namespace"); {
+		case token == "Bearer moved-token":
+			http.Redirect(w, r, "https://127.0.0.1:1/", http.StatusFound)
+			return
+		case token == "Bearer admin-token" && !query.Has("namespace"), token == "Bearer tenant-token" && namespace == "shop-prod":
+			_, _ = fmt.Fprint(w, answer)
+			return
+		case token == "" || strings.HasSuffix(token, "old-token"):
+			status = http.StatusUnauthorized
+		}
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": "refused\x1b[31m"})
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	authority := filepath.Join(dir, "ca.crt")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(authority, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--since 30d --ledger " + server.URL + " --certificate-authority " + authority, func(token string) string {
+		file := filepath.Join(dir, token)
+		content := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: here,
+contexts: [{name: here, context: {cluster: here, user: me, namespace: shop-prod}}], users: [{name: me, user: {token: %q}}],
+clusters: [{name: here, cluster: {server: "https://k8s.example.org", tls-server-name: other}}]}`, token)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+}
+
+// TestCostOfLedger expects the ledger's figures, with the token of the kubeconfig, for the tenant of the context's
+// namespace if the user may not read the cluster's.
+func TestCostOfLedger(t *testing.T) {
+	flags, kubeconfig := startLedger(t)
+	const want = `from 2026-11-01T00:00:00Z until 2026-11-26T12:00:00Z, in EUR
+
+TENANT   COST     IDLE         TOTAL     NOW/HOUR
+shop     2.2500   0.3000 + -   2.5500    1.5000
+jobs     1.0000   -            ~1.0000   0.0000
+total    3.2500   0.3000 + -   ~3.5500   1.5000
+
+price: prices.yaml for 3.2500
+~ idle cost of pools that other tenants may use is not shown: it would reveal their cost
+`
+	for _, args := range []string{"--kubeconfig " + kubeconfig("admin-token"), "--kubeconfig " + kubeconfig("tenant-token"),
+		"-n shop-prod --kubeconfig " + kubeconfig("tenant-token")} {
+		status, stdout, stderr := run(t, "", strings.Fields("cost "+flags+" "+args)...)
+		if status != 0 || stdout != want || stderr != "" {
+			t.Errorf("%s: exit status %d: %s%s", args, status, stdout, stderr)
+		}
+	}
+}
+
+// TestLedgerRefuses expects one line with the reason, and no token for another server.
+func TestLedgerRefuses(t *testing.T) {
+	flags, kubeconfig := startLedger(t)
+	url := strings.Fields(flags)[3]
+	for args, want := range map[string]string{
+		flags + " -n bank --kubeconfig " + kubeconfig("tenant-token"):                                                  `croft: the ledger at ` + url + `: refused\x1b[31m`,
+		flags + " --kubeconfig " + kubeconfig("old-token"):                                                             "log in again (`croft login`)",
+		flags + " --kubeconfig " + kubeconfig("moved-token"):                                                           "is no ledger of croft: it answers with 302 Found",
+		"--since 1h --ledger http://ledger.example.org":                                                                "--ledger http://ledger.example.org: write an https URL",
+		"--ledger " + url + " --since 30d --kubeconfig " + kubeconfig("tenant-token"):                                  "check --ledger and --certificate-authority",
+		"--ledger " + url + " --since many":                                                                            `croft cost: --since "many": write a duration`,
+		"--ledger https://127.0.0.1:1 --certificate-authority " + kubeconfig("x") + " --kubeconfig " + kubeconfig("x"): "has no PEM certificate",
+	} {
+		status, stdout, stderr := run(t, "", strings.Fields("cost "+args)...)
+		if status == 0 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, "-token") {
+			t.Errorf("%s: exit status %d: %s%s\nwant %s", args, status, stdout, stderr, want)
+		}
+	}
+}
+
+// TestLedgerFlags expects one line for bad settings of the service.
+func TestLedgerFlags(t *testing.T) {
+	bad := write(t, "volumes:\n  gp3: cheap\n")
+	const serving = "ledger --data-dir d --tls-cert-file tls.crt --tls-private-key-file tls.key"
+	for line, want := range map[string]string{
+		"ledger":                        "data-dir",
+		serving + " --prices nowhere":   "--prices: open nowhere: no such file",
+		serving + " --prices " + bad:    `the text "cheap": must be a number`,
+		serving + " --log-level louder": "is no level",
+	} {
+		status, stdout, stderr := run(t, "", strings.Fields(line)...)
+		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d: %s%s\nwant %s", line, status, stdout, stderr, want)
+		}
+	}
+}
