@@ -665,6 +665,10 @@ type TenantStatus struct {
 	// +listType=atomic
 	// +optional
 	Domains []string `json:"domains,omitempty"`
+	// Consents are the UIDs of the Tenants that the tenant's callers and calls name. A consent
+	// does not pass to a later Tenant of the same name.
+	// +optional
+	Consents map[string]string `json:"consents,omitempty"`
 	// Placement is the engine that was last observed to place the tenant's pods.
 	// +optional
 	Placement PlacementEngine `json:"placement,omitempty"`

@@ -2195,6 +2195,13 @@ func (in *TenantStatus) DeepCopyInto(out *TenantStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Consents != nil {
+		in, out := &in.Consents, &out.Consents
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Shares != nil {
 		in, out := &in.Shares, &out.Shares
 		*out = make([]QuotaShare, len(*in))

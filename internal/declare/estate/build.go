@@ -41,6 +41,7 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 			resolved := resolveTenant(&e.Platform, t, w.listRequested(t), d.Now)
 			resolved.Networks = w.resolveNetworks(t)
 			resolved.Connections, resolved.Pending = w.resolveConnections(t)
+			resolved.Consents = w.bindConsents(t)
 			e.Tenants = append(e.Tenants, resolved)
 		}
 	}

@@ -113,8 +113,34 @@ func (w *checker) findAnswer(c consent) *consent {
 	return nil
 }
 
-// commonPorts returns the ports that both tenants name. Calls without ports name all.
-func commonPorts(a, b consent) []PortRange {
+// isForEarlier reports whether the consent was given to an earlier tenant of the same name.
+func (w *checker) isForEarlier(c consent) bool {
+	bound, other := c.by.Status.Consents[c.to], w.findTenant(c.to)
+	return bound != "" && other != nil && other.UID != "" && bound != string(other.UID)
+}
+
+// bindConsents returns the UIDs of the Tenants to which a tenant has consented, by name. A UID stays
+// until the tenant withdraws the consent, also after that Tenant is deleted.
+func (w *checker) bindConsents(t *v1alpha1.Tenant) map[string]string {
+	var bound map[string]string
+	for _, c := range listConsents(t) {
+		uid := t.Status.Consents[c.to]
+		if other := w.findTenant(c.to); uid == "" && other != nil {
+			uid = string(other.UID)
+		}
+		if uid == "" {
+			continue
+		}
+		if bound == nil {
+			bound = map[string]string{}
+		}
+		bound[c.to] = uid
+	}
+	return bound
+}
+
+// findCommonPorts returns the ports that both tenants name. Calls without ports name all.
+func findCommonPorts(a, b consent) []PortRange {
 	switch {
 	case len(a.ports) == 0:
 		return parsePorts(b.ports)
@@ -135,6 +161,10 @@ func (w *checker) resolveConsent(c consent) (*Connection, string) {
 		return nil, w.explainAbsent(c.to)
 	case answer == nil:
 		return nil, fmt.Sprintf("waits for tenant %s, whose network.%s does not name %s", c.to, counterparts[c.field], c.by.Name)
+	case w.isForEarlier(c):
+		return nil, fmt.Sprintf("was given to an earlier tenant %s, which was deleted; to agree to the present one, remove the entry, apply, and write it again", c.to)
+	case w.isForEarlier(*answer):
+		return nil, fmt.Sprintf("tenant %s consented to an earlier tenant %s, which was deleted, and has to remove its entry and write it again", c.to, c.by.Name)
 	case c.hasEnded(w.Now):
 		return nil, "expired at " + formatEnd(c)
 	case answer.hasEnded(w.Now):
@@ -144,7 +174,7 @@ func (w *checker) resolveConsent(c consent) (*Connection, string) {
 	if c.field == fieldCalls {
 		caller, callee = c, *answer
 	}
-	ports := commonPorts(caller, callee)
+	ports := findCommonPorts(caller, callee)
 	if len(ports) == 0 {
 		return nil, fmt.Sprintf("no port is named by both tenants, so nothing opens; tenant %s names others in network.%s", c.to, counterparts[c.field])
 	}

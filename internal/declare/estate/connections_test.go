@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -147,6 +148,46 @@ func TestConnectionsEnd(t *testing.T) {
 	d.Tenants[0].Spec.Pool = "missing"
 	if e, _ := Build(d); len(e.Tenants) != 1 || len(e.Tenants[0].Connections) != 1 || len(e.Platform.Connections) != 1 {
 		t.Errorf("with one refused tenant: %+v", e.Tenants)
+	}
+}
+
+// TestConsentIsForOneTenant expects that a consent does not pass to a later tenant of the same name,
+// until it is withdrawn and given again.
+func TestConsentIsForOneTenant(t *testing.T) {
+	d, _ := valid(t, agreeing)
+	shop, billing := &d.Tenants[0], &d.Tenants[1]
+	shop.UID, billing.UID = "shop-1", "billing-1"
+	check := func(step string, want int, pending string) {
+		t.Helper()
+		e, problems := Build(d)
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(e.Platform.Connections); n != want {
+			t.Errorf("%s: %d connections, want %d", step, n, want)
+		}
+		for i := range d.Tenants {
+			resolved := e.FindTenant(d.Tenants[i].Name)
+			if pending != "" && (len(resolved.Pending) != 1 || !strings.Contains(resolved.Pending[0], pending)) {
+				t.Errorf("%s: %s: pending %q, want %q", step, resolved.Name, resolved.Pending, pending)
+			}
+			d.Tenants[i].Status.Consents = resolved.Consents // as the operator does
+		}
+	}
+	check("both agree", 1, "")
+	check("again", 1, "")
+	*billing = v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "billing", UID: "billing-2"}, Spec: billing.Spec}
+	check("billing was declared again", 0, "earlier tenant billing")
+	check("and again", 0, "earlier tenant billing")
+	callers := shop.Spec.Network.Callers
+	shop.Spec.Network.Callers = nil
+	check("shop withdraws", 0, "")
+	shop.Spec.Network.Callers = callers
+	check("shop agrees again", 1, "")
+	d.Tenants = d.Tenants[:1]
+	check("billing is deleted", 0, "there is no tenant billing")
+	if got := d.Tenants[0].Status.Consents["billing"]; got != "billing-2" {
+		t.Errorf("the consent is bound to %q", got)
 	}
 }
 

@@ -46,6 +46,9 @@ type Tenant struct {
 	// have not ended. Pending are the reasons why the tenant's other consents open none.
 	Connections []Connection
 	Pending     []string
+	// Consents are the UIDs of the Tenants to which the tenant has consented, by name. It is empty
+	// for objects that were not read from an API server.
+	Consents map[string]string
 	// Networks are the secondary networks to which pods may be attached, in the order in which
 	// they were granted.
 	Networks    []Network

@@ -81,6 +81,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	if status.Accept(st, generation, s.hasPlatform, s.entry.Problems) && s.entry.Value != nil {
 		tenant.Status.Pool, tenant.Status.Pools = s.entry.Value.Pools[0], s.entry.Value.Pools
 		tenant.Status.Domains = s.entry.Value.Domains
+		tenant.Status.Consents = s.entry.Value.Consents
 		reportConsents(st, generation, s.entry.Value)
 	}
 	if s.applied {

@@ -1,0 +1,100 @@
+package tenant_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/operator/operatortest"
+)
+
+// awaitConnection waits until a namespace has the policy for a caller, or no longer has it.
+func (f *fixture) awaitConnection(namespace, caller string, open bool) {
+	f.Helper()
+	f.Await(fmt.Sprintf("the connection from %s to %s to be open: %t", caller, namespace, open), func() string {
+		policies := f.ListPolicies(namespace)
+		has := slices.ContainsFunc(policies, func(p networkingv1.NetworkPolicy) bool { return p.Name == "croft-caller-"+caller })
+		if has == open {
+			return ""
+		}
+		return fmt.Sprintf("it is not, with %d policies", len(policies))
+	})
+}
+
+// connectionAgreed opens a connection by the consents of two tenants, and closes it in each way: by
+// either of the two, at its end, by the deletion of each, and by the withdrawal of a namespace.
+func connectionAgreed(f *fixture) {
+	const calls, silent = `{"spec":{"network":{"calls":{"called":{}}}}}`, `{"spec":{"network":{"calls":null}}}`
+	const callers = `{"spec":{"network":{"callers":{"caller":{"ports":[443],"pods":{"app":"api"},"until":%s}}}}}`
+	called, caller := operatortest.NewTenant("called", "apps"), operatortest.NewTenant("caller", "apps")
+	called.Spec.Namespaces = []string{"called", "called-2"}
+	f.Create(called, caller)
+	f.AwaitReady(called, caller)
+
+	f.Patch(called, fmt.Sprintf(callers, "null"))
+	waiting := f.AwaitCondition(called, v1alpha1.ConditionAgreed, metav1.ConditionFalse, v1alpha1.ReasonConsentPending)
+	if !strings.Contains(waiting.Message, "waits for tenant caller, whose network.calls does not name called") {
+		f.Errorf("the condition is %q", waiting.Message)
+	}
+	f.awaitConnection("called", "caller", false)
+	f.Patch(caller, calls)
+	f.awaitConnection("called", "caller", true)
+	f.awaitConnection("called-2", "caller", true)
+	f.AwaitCondition(called, v1alpha1.ConditionAgreed, metav1.ConditionTrue, v1alpha1.ReasonAgreed)
+	f.AwaitCondition(caller, v1alpha1.ConditionAgreed, metav1.ConditionTrue, v1alpha1.ReasonAgreed)
+
+	f.Patch(caller, silent)
+	f.awaitConnection("called", "caller", false)
+	f.Patch(caller, calls)
+	f.awaitConnection("called", "caller", true)
+
+	f.Patch(called, fmt.Sprintf(callers, `"`+time.Now().Add(3*time.Second).UTC().Format(time.RFC3339)+`"`))
+	f.awaitConnection("called", "caller", false)
+	f.Patch(called, fmt.Sprintf(callers, "null"))
+	f.awaitConnection("called-2", "caller", true)
+
+	f.Patch(called, `{"spec":{"namespaces":["called"]}}`)
+	f.awaitConnection("called-2", "caller", false)
+	if len(f.ListPolicies("called-2")) == 0 {
+		f.Error("the retained namespace has lost its walls")
+	}
+
+	f.Delete(caller)
+	f.AwaitDeletion(caller)
+	f.awaitConnection("called", "caller", false)
+	caller = operatortest.NewTenant("caller", "apps")
+	caller.Spec.Network.Calls = map[string]v1alpha1.Call{"called": {}}
+	caller.Spec.Namespaces = []string{"caller-new"}
+	f.Create(caller)
+	f.AwaitReady(caller)
+	later := f.AwaitCondition(caller, v1alpha1.ConditionAgreed, metav1.ConditionFalse, v1alpha1.ReasonConsentPending)
+	if !strings.Contains(later.Message, "earlier tenant caller") {
+		f.Errorf("a later tenant of the same name: %q", later.Message)
+	}
+	f.awaitConnection("called", "caller", false)
+	f.Patch(called, `{"spec":{"network":{"callers":null}}}`)
+	f.Await("the consent to be withdrawn", func() string {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(called), called); err != nil {
+			return err.Error()
+		}
+		if len(called.Status.Consents) > 0 {
+			return fmt.Sprintf("status.consents is %v", called.Status.Consents)
+		}
+		return ""
+	})
+	f.Patch(called, fmt.Sprintf(callers, "null"))
+	f.awaitConnection("called", "caller", true)
+
+	f.Delete(called)
+	f.AwaitDeletion(called)
+	f.awaitConnection("called", "caller", false)
+	if len(f.ListPolicies("called")) == 0 {
+		f.Error("the namespace of the deleted tenant has lost its walls")
+	}
+}
