@@ -37,9 +37,8 @@ func checkAddons(s *Snapshot) []Finding {
 	return all
 }
 
-func (g *gatherer) gatherIngressClasses(ctx context.Context) error {
+func (g *gatherer) gatherIngressClasses(ctx context.Context) {
 	var list networkingv1.IngressClassList
-	err := g.listObjects(ctx, readIngressClasses, &list)
+	g.ReadList(ctx, readIngressClasses, &list)
 	g.IngressClasses = dropDeleted(list.Items)
-	return err
 }

@@ -9,15 +9,14 @@ import (
 )
 
 // gatherAddresses reads whereabouts' IPPools, if secondary networks are declared.
-func (g *gatherer) gatherAddresses(ctx context.Context) error {
+func (g *gatherer) gatherAddresses(ctx context.Context) {
 	if g.Declared == nil || len(g.Declared.Networks) == 0 {
-		return nil
+		return
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(secondary.IPPool)
-	err := g.listObjects(ctx, readIPPools, list)
+	g.ReadList(ctx, readIPPools, list)
 	g.IPPools = list.Items
-	return err
 }
 
 // checkAddresses reports networks whose addresses run out. It counts the addresses instead of

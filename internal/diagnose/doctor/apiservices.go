@@ -10,12 +10,11 @@ import (
 )
 
 // gatherAPIServices reads the APIServices, which assign servers to API groups.
-func (g *gatherer) gatherAPIServices(ctx context.Context) error {
+func (g *gatherer) gatherAPIServices(ctx context.Context) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
-	err := g.listObjects(ctx, readAPIServices, list)
+	g.ReadList(ctx, readAPIServices, list)
 	g.APIServices = dropDeleted(list.Items)
-	return err
 }
 
 // checkAPIServices reports API groups whose server does not answer.

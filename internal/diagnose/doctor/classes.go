@@ -72,19 +72,16 @@ func matchAnnotation(key string) func(*unstructured.Unstructured) bool {
 }
 
 // gatherPolicyClasses reads the kinds of classes that tenants' lists restrict.
-func (g *gatherer) gatherPolicyClasses(ctx context.Context) error {
+func (g *gatherer) gatherPolicyClasses(ctx context.Context) {
 	for _, l := range classLists {
 		if !g.isRestricted(l) {
 			continue
 		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(l.kind.GroupVersion().WithKind(l.kind.Kind + "List"))
-		if err := g.listObjects(ctx, readPolicyClasses, list); err != nil {
-			return err
-		}
+		g.ReadList(ctx, readPolicyClasses, list)
 		g.PolicyClasses[l.kind.Kind] = dropDeleted(list.Items)
 	}
-	return nil
 }
 
 // isRestricted reports whether a tenant's list restricts classes of this kind.

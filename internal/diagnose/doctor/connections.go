@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,22 +15,20 @@ import (
 )
 
 // gatherAgreements reads the policies for connections between tenants.
-func (g *gatherer) gatherAgreements(ctx context.Context) error {
-	var errs []error
+func (g *gatherer) gatherAgreements(ctx context.Context) {
 	for _, kind := range apply.AgreementKinds {
 		if _, err := g.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
 			continue
 		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		errs = append(errs, g.listObjects(ctx, readAgreements, list, client.HasLabels{v1alpha1.ConsentLabel, v1alpha1.TenantLabel},
-			client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}))
+		g.ReadList(ctx, readAgreements, list, client.HasLabels{v1alpha1.ConsentLabel, v1alpha1.TenantLabel},
+			client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 		for _, o := range list.Items {
 			o.SetGroupVersionKind(kind)
 			g.Agreements = append(g.Agreements, o)
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // closing is the time that a running operator needs at most to close a connection.

@@ -14,19 +14,15 @@ import (
 
 // gatherDeclared reads the tenants' namespaces, and the declared objects unless they come from a
 // file.
-func (g *gatherer) gatherDeclared(ctx context.Context) error {
+func (g *gatherer) gatherDeclared(ctx context.Context) {
 	if !g.Rendered {
-		if err := g.gatherDeclarations(ctx); err != nil {
-			return err
-		}
+		g.gatherDeclarations(ctx)
 	}
 	g.buildEstate()
 	var namespaces corev1.NamespaceList
-	if err := g.listObjects(ctx, readNamespaces, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
-		return err
-	}
+	g.ReadList(ctx, readNamespaces, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
 	g.Namespaces = namespaces.Items
-	return g.checkNamespaces(ctx)
+	g.checkNamespaces(ctx)
 }
 
 // buildEstate builds the estate. Problems of invalid objects are reported by the objects'
@@ -48,7 +44,7 @@ func (g *gatherer) buildEstate() {
 }
 
 // gatherDeclarations reads the cluster's declared objects.
-func (g *gatherer) gatherDeclarations(ctx context.Context) error {
+func (g *gatherer) gatherDeclarations(ctx context.Context) {
 	var (
 		platforms v1alpha1.PlatformList
 		pools     v1alpha1.PoolList
@@ -57,23 +53,20 @@ func (g *gatherer) gatherDeclarations(ctx context.Context) error {
 	)
 	var requests v1alpha1.TenantNamespaceList
 	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks, &requests} {
-		if err := g.listObjects(ctx, readDeclared, list); err != nil {
-			return err
-		}
+		g.ReadList(ctx, readDeclared, list)
 	}
 	if _, unread := g.Unreadable[readDeclared]; !unread {
 		g.Declared = &manifest.Declaration{
 			Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items, Requests: requests.Items,
 		}
 	}
-	return nil
 }
 
 // checkNamespaces finds the tenants' namespaces that croft does not write to, with the
 // reasons.
-func (g *gatherer) checkNamespaces(ctx context.Context) error {
+func (g *gatherer) checkNamespaces(ctx context.Context) {
 	if _, unread := g.Unreadable[readNamespaces]; unread || g.Estate == nil {
-		return nil
+		return
 	}
 	labelled := map[string]*corev1.Namespace{}
 	for i := range g.Namespaces {
@@ -84,11 +77,7 @@ func (g *gatherer) checkNamespaces(ctx context.Context) error {
 			live := labelled[name]
 			if live == nil && !g.Rendered {
 				live = &corev1.Namespace{}
-				err := g.Get(ctx, client.ObjectKey{Name: name}, live)
-				if err := g.recordUnread(readNamespaces, err); err != nil {
-					return err
-				}
-				if err != nil {
+				if !g.ReadObject(ctx, readNamespaces, client.ObjectKey{Name: name}, live) {
 					continue
 				}
 			}
@@ -100,5 +89,4 @@ func (g *gatherer) checkNamespaces(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
 }

@@ -36,10 +36,10 @@ func (s *Snapshot) mapResolvers() map[string][]string {
 
 // gatherDNS reads the Services at the addresses of the nodes' resolvers, and the cluster's own
 // DNS Services.
-func (g *gatherer) gatherDNS(ctx context.Context) error {
+func (g *gatherer) gatherDNS(ctx context.Context) {
 	addresses := g.mapResolvers()
 	if len(addresses) == 0 {
-		return nil
+		return
 	}
 	reads := [][]client.ListOption{{client.InNamespace(metav1.NamespaceSystem), dnsLabels}}
 	for _, address := range sortKeys(addresses) {
@@ -47,12 +47,9 @@ func (g *gatherer) gatherDNS(ctx context.Context) error {
 	}
 	for _, options := range reads {
 		var services corev1.ServiceList
-		if err := g.listObjects(ctx, readServices, &services, options...); err != nil {
-			return err
-		}
+		g.ReadList(ctx, readServices, &services, options...)
 		g.DNS = append(g.DNS, dropDeleted(services.Items)...)
 	}
-	return nil
 }
 
 // checkDNS reports resolvers that are not the address of a DNS Service.

@@ -45,9 +45,9 @@ var keys = map[string][]lock{
 }
 
 // gatherFlux reads the Deployments of Flux.
-func (g *gatherer) gatherFlux(ctx context.Context) error {
+func (g *gatherer) gatherFlux(ctx context.Context) {
 	var list appsv1.DeploymentList
-	err := g.listObjects(ctx, readFlux, &list, client.MatchingLabels{partOfLabel: "flux"})
+	g.ReadList(ctx, readFlux, &list, client.MatchingLabels{partOfLabel: "flux"})
 	tenants := map[string]bool{}
 	for i := range g.Namespaces {
 		tenants[g.Namespaces[i].Name] = true
@@ -57,7 +57,6 @@ func (g *gatherer) gatherFlux(ctx context.Context) error {
 			g.Flux = append(g.Flux, d)
 		}
 	}
-	return err
 }
 
 // checkFlux reports controllers that are not locked down for several tenants.

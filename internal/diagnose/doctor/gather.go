@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +22,7 @@ import (
 
 	"croft.dev/croft/api/crds"
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/diagnose/gather"
 	"croft.dev/croft/internal/diagnose/why"
 )
 
@@ -63,6 +62,7 @@ const (
 // gatherer reads a Snapshot, and records data that it may not read.
 type gatherer struct {
 	client.Client
+	*gather.Reader
 	*Snapshot
 }
 
@@ -74,51 +74,45 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	if err != nil {
 		return nil, err
 	}
-	g := &gatherer{Client: c, Snapshot: &Snapshot{
+	s := &Snapshot{
 		Now: time.Now(), OwnDefinitions: own, Unreadable: map[string]string{readHolds: "no attack was tried", readWrites: "no write was tried"},
 		PolicyClasses:     map[string][]unstructured.Unstructured{},
 		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
-	}}
+	}
 	for _, d := range file {
-		g.Declared, g.Rendered = d, true
+		s.Declared, s.Rendered = d, true
 	}
 	info, err := version.ServerVersion()
 	if err != nil {
 		return nil, err
 	}
-	g.Version = *info
-	for _, step := range []func(context.Context) error{
+	s.Version = *info
+	g := &gatherer{Client: c, Reader: gather.NewReader(c, s.omitUnread), Snapshot: s}
+	for _, step := range []func(context.Context){
 		g.gatherDefinitions, g.gatherDeclared, g.gatherHeartbeat, g.gatherAbsent, g.gatherWalls, g.gatherAgreements, g.gatherKarpenter, g.gatherClasses, g.gatherNodes, g.gatherDepartingPods, g.gatherBudgets, g.gatherMisplacedPods, g.gatherDaemonSets,
 		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers,
 	} {
-		if err := step(ctx); err != nil {
-			return nil, err
+		if step(ctx); g.Err() != nil {
+			return nil, g.Err()
 		}
 	}
-	return g.Snapshot, nil
+	return s, nil
 }
 
-// recordUnread records a missing right, or an API group whose server does not answer, as a reason in
-// Unreadable. A missing kind counts as a kind without objects.
-func (g *gatherer) recordUnread(what string, err error) error {
+// omitUnread records a missing right, or an API group whose server does not answer, as a reason in
+// Unreadable.
+func (s *Snapshot) omitUnread(data string, err error) bool {
 	switch {
-	case err == nil, apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return nil
 	case apierrors.IsForbidden(err):
-		g.Unreadable[what] = "you may not read them"
-		return nil
+		s.Unreadable[data] = "you may not read them"
 	case apierrors.IsServiceUnavailable(err):
-		g.Unreadable[what] = "their API group does not respond: see the check api-services"
-		return nil
+		s.Unreadable[data] = "their API group does not respond: see the check api-services"
 	default:
-		return fmt.Errorf("read %s: %w", what, err)
+		return false
 	}
-}
-
-func (g *gatherer) listObjects(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
-	return g.recordUnread(what, g.List(ctx, into, opts...))
+	return true
 }
 
 // dropDeleted leaves out objects that are being deleted: nothing about them has to be
@@ -150,60 +144,52 @@ func loadOwnDefinitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return all, nil
 }
 
-func (g *gatherer) gatherDefinitions(ctx context.Context) error {
+func (g *gatherer) gatherDefinitions(ctx context.Context) {
 	var list apiextensionsv1.CustomResourceDefinitionList
-	err := g.listObjects(ctx, readDefinitions, &list)
+	g.ReadList(ctx, readDefinitions, &list)
 	for i := range list.Items {
 		g.Definitions[list.Items[i].Name] = &list.Items[i]
 	}
-	return err
 }
 
-func (g *gatherer) gatherKarpenter(ctx context.Context) error {
+func (g *gatherer) gatherKarpenter(ctx context.Context) {
 	var pools karpenterv1.NodePoolList
 	var claims karpenterv1.NodeClaimList
 	var refusals corev1.EventList
-	err := errors.Join(
-		g.listObjects(ctx, readNodePools, &pools),
-		g.listObjects(ctx, readClaims, &claims),
-		g.listObjects(ctx, readEvents, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": RefusedLaunch}),
-	)
+	g.ReadList(ctx, readNodePools, &pools)
+	g.ReadList(ctx, readClaims, &claims)
+	g.ReadList(ctx, readEvents, &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": RefusedLaunch})
 	g.NodePools, g.Claims, g.Refusals = dropDeleted(pools.Items), claims.Items, refusals.Items
-	return err
 }
 
 // gatherClasses reads the node classes that NodePools name, of any provider.
-func (g *gatherer) gatherClasses(ctx context.Context) error {
+func (g *gatherer) gatherClasses(ctx context.Context) {
 	for i := range g.NodePools {
 		ref := g.NodePools[i].Spec.Template.Spec.NodeClassRef
 		if ref == nil || g.Classes[*ref] != nil {
 			continue
 		}
 		mapping, err := g.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
-		if err == nil {
-			class := &unstructured.Unstructured{}
-			class.SetGroupVersionKind(mapping.GroupVersionKind)
-			if err = g.Get(ctx, client.ObjectKey{Name: ref.Name}, class); err == nil {
-				g.Classes[*ref] = class
-			}
+		if !g.Record(readClasses, err) {
+			continue
 		}
-		if err := g.recordUnread(readClasses, err); err != nil {
-			return err
+		class := &unstructured.Unstructured{}
+		class.SetGroupVersionKind(mapping.GroupVersionKind)
+		if g.ReadObject(ctx, readClasses, client.ObjectKey{Name: ref.Name}, class) {
+			g.Classes[*ref] = class
 		}
 	}
-	return nil
 }
 
-func (g *gatherer) gatherNodes(ctx context.Context) error {
+func (g *gatherer) gatherNodes(ctx context.Context) {
 	var nodes corev1.NodeList
-	err := g.listObjects(ctx, readNodes, &nodes, client.HasLabels{karpenterv1.NodePoolLabelKey})
+	g.ReadList(ctx, readNodes, &nodes, client.HasLabels{karpenterv1.NodePoolLabelKey})
 	g.Nodes = nodes.Items
-	return err
 }
 
 // gatherDepartingPods reads only the pods on nodes that are to be removed, since the whole cluster
 // may have many.
-func (g *gatherer) gatherDepartingPods(ctx context.Context) error {
+func (g *gatherer) gatherDepartingPods(ctx context.Context) {
 	for i := range g.Nodes {
 		claim := g.findClaim(&g.Nodes[i])
 		if claim == nil {
@@ -213,24 +199,19 @@ func (g *gatherer) gatherDepartingPods(ctx context.Context) error {
 			continue
 		}
 		var pods corev1.PodList
-		if err := g.listObjects(ctx, readPods, &pods, client.MatchingFields{"spec.nodeName": g.Nodes[i].Name}); err != nil {
-			return err
-		}
+		g.ReadList(ctx, readPods, &pods, client.MatchingFields{"spec.nodeName": g.Nodes[i].Name})
 		g.Pods = append(g.Pods, pods.Items...)
 	}
-	return nil
 }
 
-func (g *gatherer) gatherBudgets(ctx context.Context) error {
+func (g *gatherer) gatherBudgets(ctx context.Context) {
 	var budgets policyv1.PodDisruptionBudgetList
-	err := g.listObjects(ctx, readBudgets, &budgets)
+	g.ReadList(ctx, readBudgets, &budgets)
 	g.Budgets = budgets.Items
-	return err
 }
 
-func (g *gatherer) gatherDaemonSets(ctx context.Context) error {
+func (g *gatherer) gatherDaemonSets(ctx context.Context) {
 	var sets appsv1.DaemonSetList
-	err := g.listObjects(ctx, readDaemonSets, &sets)
+	g.ReadList(ctx, readDaemonSets, &sets)
 	g.DaemonSets = dropDeleted(sets.Items)
-	return err
 }

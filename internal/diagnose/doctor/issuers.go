@@ -14,12 +14,11 @@ import (
 )
 
 // gatherClusterIssuers reads cert-manager's ClusterIssuers.
-func (g *gatherer) gatherClusterIssuers(ctx context.Context) error {
+func (g *gatherer) gatherClusterIssuers(ctx context.Context) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(certmanager.ClusterIssuer.GroupVersion().WithKind("ClusterIssuerList"))
-	err := g.listObjects(ctx, readClusterIssuers, list)
+	g.ReadList(ctx, readClusterIssuers, list)
 	g.ClusterIssuers = list.Items
-	return err
 }
 
 // checkSolvers reports ClusterIssuers that make cert-manager create Services which croft

@@ -16,9 +16,9 @@ const page = 500
 
 // gatherMisplacedPods reads the pods of tenants that run on nodes of a pool that their tenant may not
 // use, and the pods in tenants' namespaces with PodDisruptionBudgets.
-func (g *gatherer) gatherMisplacedPods(ctx context.Context) error {
+func (g *gatherer) gatherMisplacedPods(ctx context.Context) {
 	if g.Estate == nil {
-		return nil
+		return
 	}
 	pools := map[string][]string{}
 	for _, tenant := range g.listTenants() {
@@ -33,14 +33,10 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) error {
 		guarded[g.Budgets[i].Namespace] = true
 	}
 	nodes, err := move.ReadNodes(ctx, g.Client, g.key())
-	if err := g.recordUnread(readNodes, err); err != nil {
-		return err
-	}
+	g.Record(readNodes, err)
 	for next := ""; ; {
 		var pods corev1.PodList
-		if err := g.listObjects(ctx, readPods, &pods, client.Limit(page), client.Continue(next)); err != nil {
-			return err
-		}
+		g.ReadList(ctx, readPods, &pods, client.Limit(page), client.Continue(next))
 		for i := range pods.Items {
 			namespace := pods.Items[i].Namespace
 			of, ok := pools[namespace]
@@ -53,7 +49,7 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) error {
 			}
 		}
 		if next = pods.Continue; next == "" {
-			return nil
+			return
 		}
 	}
 }

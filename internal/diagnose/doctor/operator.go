@@ -20,15 +20,16 @@ const (
 )
 
 // gatherHeartbeat reads the operator's heartbeat.
-func (g *gatherer) gatherHeartbeat(ctx context.Context) error {
+func (g *gatherer) gatherHeartbeat(ctx context.Context) {
 	if g.Rendered {
-		return nil
+		return
 	}
 	var err error
-	if g.Heartbeat, err = heartbeat.Read(ctx, g); g.Heartbeat.Hidden {
+	g.Heartbeat, err = heartbeat.Read(ctx, g)
+	g.Fail(err)
+	if g.Heartbeat.Hidden {
 		g.Unreadable[readHeartbeat] = "you may not read it"
 	}
-	return err
 }
 
 // checkOperator checks whether an operator of the same version runs.
@@ -74,20 +75,16 @@ func summarizeOperator(s *Snapshot) string {
 }
 
 // gatherAbsent finds the Platform's platformNamespaces that do not exist.
-func (g *gatherer) gatherAbsent(ctx context.Context) error {
+func (g *gatherer) gatherAbsent(ctx context.Context) {
 	if g.Estate == nil {
-		return nil
+		return
 	}
 	for _, name := range g.Estate.Platform.Network.PlatformNamespaces {
-		var namespace corev1.Namespace
-		err := g.Get(ctx, client.ObjectKey{Name: name}, &namespace)
-		if apierrors.IsNotFound(err) {
+		err := g.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+		if g.Record(readNamespaces, err); apierrors.IsNotFound(err) {
 			g.MissingPlatformNamespaces = append(g.MissingPlatformNamespaces, name)
-		} else if err := g.recordUnread(readNamespaces, err); err != nil {
-			return err
 		}
 	}
-	return nil
 }
 
 // findAbsentNamespaces warns of platformNamespaces that do not exist: traffic from a namespace

@@ -13,15 +13,12 @@ import (
 )
 
 // gatherQuotas reads the LimitRanges and ResourceQuotas of tenants' namespaces.
-func (g *gatherer) gatherQuotas(ctx context.Context) error {
+func (g *gatherer) gatherQuotas(ctx context.Context) {
 	var ranges corev1.LimitRangeList
-	if err := g.listObjects(ctx, readQuotas, &ranges); err != nil {
-		return err
-	}
+	g.ReadList(ctx, readQuotas, &ranges)
 	var quotas corev1.ResourceQuotaList
-	err := g.listObjects(ctx, readQuotas, &quotas)
+	g.ReadList(ctx, readQuotas, &quotas)
 	g.Ranges, g.Quotas = dropDeleted(ranges.Items), dropDeleted(quotas.Items)
-	return err
 }
 
 // checkQuotas reports LimitRanges and ResourceQuotas in one namespace that contradict each

@@ -19,16 +19,13 @@ import (
 const mostOwners = 20
 
 // gatherWalls compares the declared walls with those in the cluster.
-func (g *gatherer) gatherWalls(ctx context.Context) error {
+func (g *gatherer) gatherWalls(ctx context.Context) {
 	if g.Estate == nil {
-		return nil
+		return
 	}
 	var err error
-	if g.Walls, err = survey.CompareWalls(ctx, g, g.Estate, g.Rendered); err != nil {
-		if err := g.recordUnread(readWalls, err); err != nil {
-			return fmt.Errorf("compare the walls: %w", err)
-		}
-	}
+	g.Walls, err = survey.CompareWalls(ctx, g, g.Estate, g.Rendered)
+	g.Record(readWalls, err)
 	unread := map[string]bool{}
 	for _, o := range g.Walls {
 		switch o.State {
@@ -43,7 +40,6 @@ func (g *gatherer) gatherWalls(ctx context.Context) error {
 	if len(unread) > 0 {
 		g.Unreadable[readWalls] = "you may not read " + strings.Join(sortKeys(unread), ", ")
 	}
-	return nil
 }
 
 // faultKey identifies the faults of one owner's objects that have the same fix.

@@ -42,8 +42,8 @@ type Around struct {
 }
 
 // listGatherers maps kinds with their own chains to the functions that read their objects.
-func (g *gatherer) listGatherers() map[string]func(context.Context, client.Object) error {
-	return map[string]func(context.Context, client.Object) error{
+func (g *gatherer) listGatherers() map[string]func(context.Context, client.Object) {
+	return map[string]func(context.Context, client.Object){
 		"cronjob":               g.gatherCronJob,
 		"persistentvolumeclaim": g.gatherVolumeClaim,
 		"ingress":               g.gatherIngress,
@@ -57,50 +57,37 @@ func (g *gatherer) listGatherers() map[string]func(context.Context, client.Objec
 	}
 }
 
-func gatherNothing(context.Context, client.Object) error { return nil }
+func gatherNothing(context.Context, client.Object) {}
 
-func (g *gatherer) gatherCronJob(ctx context.Context, o client.Object) error {
-	if err := g.gatherEvents(ctx, g.Target.Namespace); err != nil {
-		return err
-	}
+func (g *gatherer) gatherCronJob(ctx context.Context, o client.Object) {
+	g.gatherEvents(ctx, g.Target.Namespace)
 	var jobs batchv1.JobList
-	if err := g.listObjects(ctx, "job", &jobs, client.InNamespace(g.Target.Namespace)); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "job", &jobs, client.InNamespace(g.Target.Namespace))
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
 		if metav1.IsControlledBy(job, o) && (g.Around.LastJob == nil || job.CreationTimestamp.After(g.Around.LastJob.CreationTimestamp.Time)) {
 			g.Around.LastJob = job
 		}
 	}
-	if g.Around.LastJob == nil {
-		return nil
+	if g.Around.LastJob != nil {
+		g.gatherNamespaced(ctx, g.Around.LastJob)
 	}
-	return g.gatherNamespaced(ctx, g.Around.LastJob)
 }
 
-func (g *gatherer) gatherVolumeClaim(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherVolumeClaim(ctx context.Context, o client.Object) {
 	claim, ok := o.(*corev1.PersistentVolumeClaim)
 	if !ok {
-		return nil
+		return
 	}
-	if err := g.gatherEvents(ctx, claim.Namespace); err != nil {
-		return err
-	}
+	g.gatherEvents(ctx, claim.Namespace)
 	if name := claim.Spec.StorageClassName; name != nil && *name != "" {
 		var class storagev1.StorageClass
-		found, err := g.getObject(ctx, "storageclass", "", *name, &class)
-		if err != nil {
-			return err
-		}
-		if found {
+		if g.getObject(ctx, "storageclass", "", *name, &class) {
 			g.Around.StorageClass = &class
 		}
 	}
 	var pods corev1.PodList
-	if err := g.listObjects(ctx, "pod", &pods, client.InNamespace(claim.Namespace)); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "pod", &pods, client.InNamespace(claim.Namespace))
 	for i := range pods.Items {
 		for _, v := range pods.Items[i].Spec.Volumes {
 			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
@@ -108,44 +95,33 @@ func (g *gatherer) gatherVolumeClaim(ctx context.Context, o client.Object) error
 			}
 		}
 	}
-	return nil
 }
 
-func (g *gatherer) gatherIngress(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherIngress(ctx context.Context, o client.Object) {
 	ingress, ok := o.(*networkingv1.Ingress)
 	if !ok {
-		return nil
+		return
 	}
 	if name := ingress.Spec.IngressClassName; name != nil {
 		var class networkingv1.IngressClass
-		found, err := g.getObject(ctx, "ingressclass", "", *name, &class)
-		if err != nil {
-			return err
-		}
-		if found {
+		if g.getObject(ctx, "ingressclass", "", *name, &class) {
 			g.Around.IngressClass = &class
 		}
 	}
 	g.Around.Services, g.Around.Ready = map[string]*corev1.Service{}, map[string]int{}
 	for _, b := range listBackends(ingress) {
-		if err := g.gatherService(ctx, ingress.Namespace, b.Name); err != nil {
-			return err
-		}
+		g.gatherService(ctx, ingress.Namespace, b.Name)
 	}
-	return nil
 }
 
-func (g *gatherer) gatherService(ctx context.Context, namespace, name string) error {
+func (g *gatherer) gatherService(ctx context.Context, namespace, name string) {
 	var service corev1.Service
-	found, err := g.getObject(ctx, "service", namespace, name, &service)
-	if err != nil || !found {
-		return err
+	if !g.getObject(ctx, "service", namespace, name, &service) {
+		return
 	}
 	g.Around.Services[name] = &service
 	var slices discoveryv1.EndpointSliceList
-	if err := g.listObjects(ctx, "endpointslice", &slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name}); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "endpointslice", &slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: name})
 	ready := 0
 	for _, slice := range slices.Items {
 		for _, e := range slice.Endpoints {
@@ -155,18 +131,15 @@ func (g *gatherer) gatherService(ctx context.Context, namespace, name string) er
 		}
 	}
 	g.Around.Ready[name] = ready
-	return nil
 }
 
-func (g *gatherer) gatherNamespace(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherNamespace(ctx context.Context, o client.Object) {
 	name := o.GetLabels()[v1alpha1.TenantLabel]
 	if name == "" {
-		return nil
+		return
 	}
 	var tenant v1alpha1.Tenant
-	found, err := g.getObject(ctx, "tenant", "", name, &tenant)
-	if found {
+	if g.getObject(ctx, "tenant", "", name, &tenant) {
 		g.Around.Tenant = &tenant
 	}
-	return err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // gatherPodDependencies reads the objects that pods wait for, or run on.
-func (g *gatherer) gatherPodDependencies(ctx context.Context) error {
+func (g *gatherer) gatherPodDependencies(ctx context.Context) {
 	wanted := map[string]bool{}
 	for i := range g.Pods {
 		pod := &g.Pods[i]
@@ -24,100 +24,70 @@ func (g *gatherer) gatherPodDependencies(ctx context.Context) error {
 		// The node of a ready pod matters only if the pod selects no pool: then the node
 		// may belong to another tenant's pool.
 		if name := pod.Spec.NodeName; name != "" && g.findNode(name) == nil && (!isPodReady(pod) || g.Rules != nil && g.selectedPool(pod) == "") {
-			if err := g.gatherNode(ctx, name); err != nil {
-				return err
-			}
+			g.gatherNode(ctx, name)
 		}
 	}
-	if err := g.gatherNominated(ctx, wanted); err != nil {
-		return err
-	}
-	if err := g.gatherRepellents(ctx); err != nil {
-		return err
-	}
+	g.gatherNominated(ctx, wanted)
+	g.gatherRepellents(ctx)
 	if len(wanted) == 0 {
-		return nil
+		return
 	}
 	for pool := range wanted {
-		if err := g.gatherPool(ctx, pool); err != nil {
-			return err
-		}
+		g.gatherPool(ctx, pool)
 	}
-	if err := g.gatherUnlaunched(ctx); err != nil {
-		return err
-	}
+	g.gatherUnlaunched(ctx)
 	// Karpenter's events about cluster-scoped objects are in the namespace default.
 	if !g.isHidden("nodeclaim") && g.Target.Namespace != metav1.NamespaceDefault {
-		return g.gatherEvents(ctx, metav1.NamespaceDefault)
+		g.gatherEvents(ctx, metav1.NamespaceDefault)
 	}
-	return nil
 }
 
 // gatherUnlaunched reads the NodeClaims without an instance, which block all of Karpenter's
 // decisions.
-func (g *gatherer) gatherUnlaunched(ctx context.Context) error {
+func (g *gatherer) gatherUnlaunched(ctx context.Context) {
 	var claims karpenterv1.NodeClaimList
-	if err := g.listObjects(ctx, "nodeclaim", &claims); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "nodeclaim", &claims)
 	for _, claim := range claims.Items {
 		if claim.Status.ProviderID == "" {
 			g.Unlaunched = append(g.Unlaunched, claim)
 		}
 	}
-	return nil
 }
 
 // gatherNominated reads the NodeClaims that Karpenter nominated for pods. Pods of the platform
 // select no pool, so their claims are not read otherwise.
-func (g *gatherer) gatherNominated(ctx context.Context, wanted map[string]bool) error {
+func (g *gatherer) gatherNominated(ctx context.Context, wanted map[string]bool) {
 	for i := range g.Pods {
 		_, name := readKarpenterMessage(g.Snapshot, &g.Pods[i])
 		if name == "" || g.Pods[i].Spec.NodeName != "" || g.hasClaim(name) {
 			continue
 		}
 		var claim karpenterv1.NodeClaim
-		found, err := g.getObject(ctx, "nodeclaim", "", name, &claim)
-		if err != nil {
-			return err
-		}
-		if found {
+		if g.getObject(ctx, "nodeclaim", "", name, &claim) {
 			wanted[claim.Labels[nodePoolLabel]] = true
 		}
 	}
-	return nil
 }
 
 // gatherPool reads a NodePool, its node class, its claims, and the nodes of claims that are
 // not initialized.
-func (g *gatherer) gatherPool(ctx context.Context, name string) error {
+func (g *gatherer) gatherPool(ctx context.Context, name string) {
 	var pool karpenterv1.NodePool
-	found, err := g.getObject(ctx, "nodepool", "", name, &pool)
-	if err != nil {
-		return err
-	}
-	if found {
+	if g.getObject(ctx, "nodepool", "", name, &pool) {
 		g.Pools = append(g.Pools, pool)
-		if err := g.gatherClass(ctx, name, pool.Spec.Template.Spec.NodeClassRef); err != nil {
-			return err
-		}
+		g.gatherClass(ctx, name, pool.Spec.Template.Spec.NodeClassRef)
 	}
 	var claims karpenterv1.NodeClaimList
-	if err := g.listObjects(ctx, "nodeclaim", &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: name}); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "nodeclaim", &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: name})
 	for _, claim := range claims.Items {
 		if g.hasClaim(claim.Name) {
 			continue
 		}
 		g.Claims = append(g.Claims, claim)
 		if node := claim.Status.NodeName; node != "" && !isInitialized(&claim) && g.findNode(node) == nil {
-			if err := g.gatherNode(ctx, node); err != nil {
-				return err
-			}
+			g.gatherNode(ctx, node)
 		}
 	}
-	return nil
 }
 
 func (g *gatherer) hasClaim(name string) bool {
@@ -125,34 +95,30 @@ func (g *gatherer) hasClaim(name string) bool {
 }
 
 // gatherClass reads a node class of any provider.
-func (g *gatherer) gatherClass(ctx context.Context, pool string, ref *karpenterv1.NodeClassReference) error {
+func (g *gatherer) gatherClass(ctx context.Context, pool string, ref *karpenterv1.NodeClassReference) {
 	if ref == nil {
-		return nil
+		return
 	}
 	gk := schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
 	version := "v1"
-	if mapper, ok := g.Reader.(interface{ RESTMapper() meta.RESTMapper }); ok {
+	if mapper, ok := g.client.(interface{ RESTMapper() meta.RESTMapper }); ok {
 		mapping, err := mapper.RESTMapper().RESTMapping(gk)
 		if err != nil {
-			_, err = g.recordHidden(strings.ToLower(ref.Kind), err)
-			return err
+			g.Record(strings.ToLower(ref.Kind)+"s", err)
+			return
 		}
 		version = mapping.GroupVersionKind.Version
 	}
 	class := &unstructured.Unstructured{}
 	class.SetGroupVersionKind(gk.WithVersion(version))
-	found, err := g.getObject(ctx, strings.ToLower(ref.Kind), "", ref.Name, class)
-	if found {
+	if g.getObject(ctx, strings.ToLower(ref.Kind), "", ref.Name, class) {
 		g.Classes[pool] = class
 	}
-	return err
 }
 
-func (g *gatherer) gatherNode(ctx context.Context, name string) error {
+func (g *gatherer) gatherNode(ctx context.Context, name string) {
 	var node corev1.Node
-	found, err := g.getObject(ctx, "node", "", name, &node)
-	if found {
+	if g.getObject(ctx, "node", "", name, &node) {
 		g.Nodes = append(g.Nodes, node)
 	}
-	return err
 }

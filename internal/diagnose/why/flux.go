@@ -78,10 +78,10 @@ func readFluxStatus(o *unstructured.Unstructured) fluxStatus {
 }
 
 // gatherKustomization reads the source of a Kustomization.
-func (g *gatherer) gatherKustomization(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherKustomization(ctx context.Context, o client.Object) {
 	k, ok := o.(*unstructured.Unstructured)
 	if !ok {
-		return nil
+		return
 	}
 	ref := readFluxStatus(k).SourceRef
 	source := &unstructured.Unstructured{}
@@ -90,11 +90,9 @@ func (g *gatherer) gatherKustomization(ctx context.Context, o client.Object) err
 	if namespace == "" {
 		namespace = k.GetNamespace()
 	}
-	found, err := g.getObject(ctx, strings.ToLower(ref.Kind), namespace, ref.Name, source)
-	if found {
+	if g.getObject(ctx, strings.ToLower(ref.Kind), namespace, ref.Name, source) {
 		g.Around.Source = source
 	}
-	return err
 }
 
 // explainKustomization explains a Kustomization, from the source to the applied objects.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,12 +17,14 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/diagnose/gather"
 )
 
 // gatherer reads a Snapshot, and records objects that it may not read.
 type gatherer struct {
-	client.Reader
+	*gather.Reader
 	*Snapshot
+	client client.Reader
 }
 
 // Gather reads the objects about a Target, with the client's rights. It returns an error
@@ -35,30 +38,26 @@ func Gather(ctx context.Context, c client.Reader, target Target) (*Snapshot, err
 		}
 		return nil, explainUnreadable(target, err)
 	}
-	g := &gatherer{Reader: c, Snapshot: &Snapshot{Target: target, Object: o, Classes: map[string]*unstructured.Unstructured{}}}
-	if err := g.gatherPlatform(ctx); err != nil {
-		return nil, err
-	}
-	if err := g.gatherSurroundings(ctx, k, o); err != nil {
-		return nil, err
-	}
+	s := &Snapshot{Target: target, Object: o, Classes: map[string]*unstructured.Unstructured{}}
+	g := &gatherer{Reader: gather.NewReader(c, s.omitHidden), Snapshot: s, client: c}
+	g.gatherPlatform(ctx)
+	g.gatherSurroundings(ctx, k, o)
 	if o.GetDeletionTimestamp() != nil {
-		return g.Snapshot, g.gatherDeletion(ctx, o)
+		g.gatherDeletion(ctx, o)
 	}
-	return g.Snapshot, nil
+	return s, g.Err()
 }
 
-func (g *gatherer) gatherSurroundings(ctx context.Context, k *kind, o client.Object) error {
+func (g *gatherer) gatherSurroundings(ctx context.Context, k *kind, o client.Object) {
 	around, ok := g.listGatherers()[k.name]
 	switch {
 	case ok:
-		return around(ctx, o)
+		around(ctx, o)
 	case g.Target.other.Kind != "":
-		return nil
 	case k.namespaced:
-		return g.gatherNamespaced(ctx, o)
+		g.gatherNamespaced(ctx, o)
 	default:
-		return g.gatherClusterScoped(ctx, o)
+		g.gatherClusterScoped(ctx, o)
 	}
 }
 
@@ -99,80 +98,59 @@ func formatNamespaceFlag(t Target) string {
 	return " -n " + t.Namespace
 }
 
-// recordHidden records a missing right in Hidden. A missing right or object is no error.
-func (g *gatherer) recordHidden(kind string, err error) (found bool, _ error) {
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsForbidden(err):
-		if !g.isHidden(kind) {
-			g.Hidden = append(g.Hidden, kind)
-		}
-		return false, nil
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return false, nil
-	default:
-		return false, fmt.Errorf("read %ss: %w", kind, err)
+// omitHidden records a missing right in Hidden.
+func (s *Snapshot) omitHidden(data string, err error) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
 	}
+	if kind := strings.TrimSuffix(data, "s"); !s.isHidden(kind) {
+		s.Hidden = append(s.Hidden, kind)
+	}
+	return true
 }
 
-func (g *gatherer) getObject(ctx context.Context, kind, namespace, name string, into client.Object) (bool, error) {
-	return g.recordHidden(kind, g.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into))
+// getObject reads an object, and reports whether it was read.
+func (g *gatherer) getObject(ctx context.Context, kind, namespace, name string, into client.Object) bool {
+	return g.ReadObject(ctx, kind+"s", client.ObjectKey{Namespace: namespace, Name: name}, into)
 }
 
-func (g *gatherer) listObjects(ctx context.Context, kind string, into client.ObjectList, opts ...client.ListOption) error {
-	_, err := g.recordHidden(kind, g.List(ctx, into, opts...))
-	return err
+func (g *gatherer) listObjects(ctx context.Context, kind string, into client.ObjectList, opts ...client.ListOption) {
+	g.ReadList(ctx, kind+"s", into, opts...)
 }
 
 // gatherPlatform reads the key of pools. A tenant may not read the Platform.
-func (g *gatherer) gatherPlatform(ctx context.Context) error {
+func (g *gatherer) gatherPlatform(ctx context.Context) {
 	g.Key = v1alpha1.DefaultNodePoolKey
 	var platform v1alpha1.Platform
-	found, err := g.getObject(ctx, "platform", "", v1alpha1.PlatformName, &platform)
-	if found && platform.Spec.NodePoolKey != "" {
+	if g.getObject(ctx, "platform", "", v1alpha1.PlatformName, &platform) && platform.Spec.NodePoolKey != "" {
 		g.Key = platform.Spec.NodePoolKey
 	}
-	return err
 }
 
-func (g *gatherer) gatherNamespaced(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherNamespaced(ctx context.Context, o client.Object) {
 	var rules v1alpha1.TenantRules
-	found, err := g.getObject(ctx, "tenantrules", g.Target.Namespace, v1alpha1.TenantRulesName, &rules)
-	if err != nil {
-		return err
-	}
-	if found {
+	if g.getObject(ctx, "tenantrules", g.Target.Namespace, v1alpha1.TenantRulesName, &rules) {
 		g.Rules = &rules
 	}
 	if pod, ok := o.(*corev1.Pod); ok {
 		g.Pods = []corev1.Pod{*pod}
-	} else if err := g.gatherWorkload(ctx, o); err != nil {
-		return err
+	} else {
+		g.gatherWorkload(ctx, o)
 	}
 	if g.isHidden("platform") {
 		g.guessKey()
 	}
-	if err := g.gatherEvents(ctx, g.Target.Namespace); err != nil {
-		return err
-	}
-	if err := g.gatherNetworks(ctx); err != nil {
-		return err
-	}
-	if err := g.gatherQuotas(ctx); err != nil {
-		return err
-	}
-	if err := g.gatherBudgets(ctx, client.InNamespace(g.Target.Namespace)); err != nil {
-		return err
-	}
-	return g.gatherPodDependencies(ctx)
+	g.gatherEvents(ctx, g.Target.Namespace)
+	g.gatherNetworks(ctx)
+	g.gatherQuotas(ctx)
+	g.gatherBudgets(ctx, client.InNamespace(g.Target.Namespace))
+	g.gatherPodDependencies(ctx)
 }
 
-func (g *gatherer) gatherBudgets(ctx context.Context, opts ...client.ListOption) error {
+func (g *gatherer) gatherBudgets(ctx context.Context, opts ...client.ListOption) {
 	var list policyv1.PodDisruptionBudgetList
-	err := g.listObjects(ctx, "poddisruptionbudget", &list, opts...)
+	g.listObjects(ctx, "poddisruptionbudget", &list, opts...)
 	g.Budgets = list.Items
-	return err
 }
 
 // guessKey derives the key of pools from the pods: they select one of the tenant's pools by
@@ -192,18 +170,15 @@ func (g *gatherer) guessKey() {
 	}
 }
 
-func (g *gatherer) gatherEvents(ctx context.Context, namespace string) error {
+func (g *gatherer) gatherEvents(ctx context.Context, namespace string) {
 	var list corev1.EventList
-	err := g.listObjects(ctx, "event", &list, client.InNamespace(namespace))
+	g.listObjects(ctx, "event", &list, client.InNamespace(namespace))
 	g.Events = append(g.Events, list.Items...)
-	return err
 }
 
 // gatherClusterScoped reads the objects around a node, a NodeClaim or a NodePool.
-func (g *gatherer) gatherClusterScoped(ctx context.Context, o client.Object) error {
-	if err := g.gatherEvents(ctx, metav1.NamespaceDefault); err != nil {
-		return err
-	}
+func (g *gatherer) gatherClusterScoped(ctx context.Context, o client.Object) {
+	g.gatherEvents(ctx, metav1.NamespaceDefault)
 	node, pool := "", o.GetLabels()[karpenterv1.NodePoolLabelKey]
 	switch o := o.(type) {
 	case *karpenterv1.NodePool:
@@ -217,28 +192,20 @@ func (g *gatherer) gatherClusterScoped(ctx context.Context, o client.Object) err
 		node = o.Name
 	}
 	if node != "" {
-		if err := g.gatherNode(ctx, node); err != nil {
-			return err
-		}
-		if err := g.gatherOnNode(ctx, node); err != nil {
-			return err
-		}
+		g.gatherNode(ctx, node)
+		g.gatherOnNode(ctx, node)
 	}
-	if pool == "" {
-		return nil
+	if pool != "" {
+		g.gatherPool(ctx, pool)
 	}
-	return g.gatherPool(ctx, pool)
 }
 
 // gatherOnNode reads the objects that may block a node's removal.
-func (g *gatherer) gatherOnNode(ctx context.Context, name string) error {
+func (g *gatherer) gatherOnNode(ctx context.Context, name string) {
 	var pods corev1.PodList
-	if err := g.listObjects(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "pod", &pods, client.MatchingFields{"spec.nodeName": name})
 	g.Pods = append(g.Pods, pods.Items...)
-	if g.Budgets != nil {
-		return nil
+	if g.Budgets == nil {
+		g.gatherBudgets(ctx)
 	}
-	return g.gatherBudgets(ctx)
 }

@@ -26,31 +26,23 @@ type Issuance struct {
 }
 
 // gatherCertificate reads the issuer of a Certificate, and the objects that it owns.
-func (g *gatherer) gatherCertificate(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherCertificate(ctx context.Context, o client.Object) {
 	var rules v1alpha1.TenantRules
-	found, err := g.getObject(ctx, "tenantrules", o.GetNamespace(), v1alpha1.TenantRulesName, &rules)
-	if err != nil {
-		return err
-	}
-	if found {
+	if g.getObject(ctx, "tenantrules", o.GetNamespace(), v1alpha1.TenantRulesName, &rules) {
 		g.Rules = &rules
 	}
 	c, ok := o.(*unstructured.Unstructured)
 	if !ok {
-		return nil
+		return
 	}
 	all := &g.Around.Issuance
-	if all.Issuer, err = g.gatherIssuer(ctx, c); err != nil {
-		return err
+	all.Issuer = g.readIssuer(ctx, c)
+	if all.Request = g.findNewestOwned(ctx, certmanager.Request, o); all.Request == nil {
+		return
 	}
-	if all.Request, err = g.findNewestOwned(ctx, certmanager.Request, o); err != nil || all.Request == nil {
-		return err
+	if all.Order = g.findNewestOwned(ctx, certmanager.Order, all.Request); all.Order != nil {
+		all.Challenges = g.listOwned(ctx, certmanager.Challenge, all.Order)
 	}
-	if all.Order, err = g.findNewestOwned(ctx, certmanager.Order, all.Request); err != nil || all.Order == nil {
-		return err
-	}
-	all.Challenges, err = g.listOwned(ctx, certmanager.Challenge, all.Order)
-	return err
 }
 
 // parseIssuerRef returns the reference to the issuer of a Certificate.
@@ -63,10 +55,11 @@ func parseIssuerRef(c *unstructured.Unstructured) (kind schema.GroupVersionKind,
 	return kind, text("name")
 }
 
-func (g *gatherer) gatherIssuer(ctx context.Context, c *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// readIssuer returns the issuer of a Certificate, or nil.
+func (g *gatherer) readIssuer(ctx context.Context, c *unstructured.Unstructured) *unstructured.Unstructured {
 	kind, name := parseIssuerRef(c)
 	if kind.Group != certmanager.Group || name == "" {
-		return nil, nil
+		return nil
 	}
 	issuer := &unstructured.Unstructured{}
 	issuer.SetGroupVersionKind(kind)
@@ -74,31 +67,28 @@ func (g *gatherer) gatherIssuer(ctx context.Context, c *unstructured.Unstructure
 	if kind == certmanager.ClusterIssuer {
 		namespace = ""
 	}
-	found, err := g.getObject(ctx, strings.ToLower(kind.Kind), namespace, name, issuer)
-	if !found {
-		return nil, err
+	if !g.getObject(ctx, strings.ToLower(kind.Kind), namespace, name, issuer) {
+		return nil
 	}
-	return issuer, err
+	return issuer
 }
 
 // listOwned reads the objects of a kind that the owner controls, the newest first.
-func (g *gatherer) listOwned(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) ([]unstructured.Unstructured, error) {
+func (g *gatherer) listOwned(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) []unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := g.listObjects(ctx, strings.ToLower(kind.Kind), list, client.InNamespace(owner.GetNamespace())); err != nil {
-		return nil, err
-	}
+	g.listObjects(ctx, strings.ToLower(kind.Kind), list, client.InNamespace(owner.GetNamespace()))
 	owned := slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool { return !metav1.IsControlledBy(&o, owner) })
 	slices.SortStableFunc(owned, func(a, b unstructured.Unstructured) int {
 		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time)
 	})
-	return owned, nil
+	return owned
 }
 
-func (g *gatherer) findNewestOwned(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) (*unstructured.Unstructured, error) {
-	owned, err := g.listOwned(ctx, kind, owner)
-	if err != nil || len(owned) == 0 {
-		return nil, err
+func (g *gatherer) findNewestOwned(ctx context.Context, kind schema.GroupVersionKind, owner client.Object) *unstructured.Unstructured {
+	owned := g.listOwned(ctx, kind, owner)
+	if len(owned) == 0 {
+		return nil
 	}
-	return &owned[0], nil
+	return &owned[0]
 }

@@ -39,17 +39,16 @@ func (s *Snapshot) findAddressEvent(pod *corev1.Pod) *corev1.Event {
 
 // gatherNetworks reads the SecondaryNetworks if a pod waits for an address. A tenant may not read
 // them: for a tenant, the event is sufficient to ask an admin.
-func (g *gatherer) gatherNetworks(ctx context.Context) error {
+func (g *gatherer) gatherNetworks(ctx context.Context) {
 	for i := range g.Pods {
 		if pod := &g.Pods[i]; isPodReady(pod) || g.findAddressEvent(pod) == nil {
 			continue
 		}
 		var list v1alpha1.SecondaryNetworkList
-		err := g.listObjects(ctx, "secondarynetwork", &list)
+		g.listObjects(ctx, "secondarynetwork", &list)
 		g.Networks = list.Items
-		return err
+		return
 	}
-	return nil
 }
 
 // explainAwaitedNetworks returns the reason why a node does not accept pods yet, from the

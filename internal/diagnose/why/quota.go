@@ -19,28 +19,23 @@ import (
 )
 
 // gatherQuotas reads the division of the tenant's quota, if the quota refused an object.
-func (g *gatherer) gatherQuotas(ctx context.Context) error {
+func (g *gatherer) gatherQuotas(ctx context.Context) {
 	if g.Rules == nil || !slices.ContainsFunc(g.Events, func(e corev1.Event) bool {
 		_, refused := quotaplan.ParseRefusal(e.Message)
 		return refused
 	}) {
-		return nil
+		return
 	}
 	g.Quotas = map[string]corev1.ResourceQuota{}
 	for _, namespace := range g.Rules.Spec.Namespaces {
 		var quota corev1.ResourceQuota
-		found, err := g.getObject(ctx, "resourcequota", namespace, policy.Name, &quota)
-		if err != nil {
-			return err
-		}
-		if found {
+		if g.getObject(ctx, "resourcequota", namespace, policy.Name, &quota) {
 			g.Quotas[namespace] = quota
 		}
 	}
 	var tenant v1alpha1.Tenant
-	_, err := g.getObject(ctx, "tenant", "", g.Rules.Spec.Tenant, &tenant)
+	g.getObject(ctx, "tenant", "", g.Rules.Spec.Tenant, &tenant)
 	g.Minimums = tenant.Spec.QuotaMinimums
-	return err
 }
 
 // settling is the time in which a share follows a refusal, with a margin.

@@ -37,29 +37,26 @@ type Left struct {
 const manyLeft = 20
 
 // gatherDeletion reads the objects that may block the deletion of an object.
-func (g *gatherer) gatherDeletion(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherDeletion(ctx context.Context, o client.Object) {
 	switch o := o.(type) {
 	case *corev1.Namespace:
-		return g.gatherRemainder(ctx, o)
+		g.gatherRemainder(ctx, o)
 	case *v1alpha1.Tenant:
-		return g.gatherLeavingNamespaces(ctx, o.Name)
+		g.gatherLeavingNamespaces(ctx, o.Name)
 	case *corev1.Node, *corev1.PersistentVolume, *karpenterv1.NodeClaim:
-		return g.gatherAttachments(ctx)
+		g.gatherAttachments(ctx)
 	case *v1alpha1.Pool, *karpenterv1.NodePool:
-		return g.gatherNodesOfClaims(ctx)
+		g.gatherNodesOfClaims(ctx)
 	}
-	return nil
 }
 
 // gatherRemainder reads the objects that a namespace still has.
-func (g *gatherer) gatherRemainder(ctx context.Context, n *corev1.Namespace) error {
+func (g *gatherer) gatherRemainder(ctx context.Context, n *corev1.Namespace) {
 	r := Remainder{Namespace: n, Unserved: map[string]string{}}
 	for _, name := range terminating.ListUnserved(n) {
 		service := &unstructured.Unstructured{}
 		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
-		if _, err := g.getObject(ctx, "apiservice", "", name, service); err != nil {
-			return err
-		}
+		g.getObject(ctx, "apiservice", "", name, service)
 		r.Unserved[name] = "it does not respond"
 		for _, c := range listConditions(service) {
 			if c.kind == "Available" && c.status != string(metav1.ConditionTrue) {
@@ -68,78 +65,60 @@ func (g *gatherer) gatherRemainder(ctx context.Context, n *corev1.Namespace) err
 		}
 	}
 	for _, resource := range terminating.ListRemaining(n) {
-		left, err := g.listLeft(ctx, n.Name, resource)
-		if err != nil {
-			return err
-		}
-		r.Objects = append(r.Objects, left...)
+		r.Objects = append(r.Objects, g.listLeft(ctx, n.Name, resource)...)
 	}
 	g.Around.Remainders = append(g.Around.Remainders, r)
-	return nil
 }
 
 // listLeft reads the objects of one resource, without their content.
-func (g *gatherer) listLeft(ctx context.Context, namespace string, resource schema.GroupResource) ([]Left, error) {
-	mapper, ok := g.Reader.(interface{ RESTMapper() meta.RESTMapper })
+func (g *gatherer) listLeft(ctx context.Context, namespace string, resource schema.GroupResource) []Left {
+	mapper, ok := g.client.(interface{ RESTMapper() meta.RESTMapper })
 	if !ok {
-		return nil, nil
+		return nil
 	}
 	kind, err := mapper.RESTMapper().KindFor(resource.WithVersion(""))
-	if err != nil {
-		_, err = g.recordHidden(resource.String(), err)
-		return nil, err
+	if !g.Record(resource.String()+"s", err) {
+		return nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := g.listObjects(ctx, resource.String(), list, client.InNamespace(namespace), client.Limit(manyLeft)); err != nil {
-		return nil, err
-	}
+	g.listObjects(ctx, resource.String(), list, client.InNamespace(namespace), client.Limit(manyLeft))
 	var all []Left
 	for _, o := range list.Items {
 		all = append(all, Left{resource.String() + "/" + o.Name, o.DeletionTimestamp != nil, o.Finalizers})
 	}
-	return all, nil
+	return all
 }
 
 // gatherLeavingNamespaces reads the namespaces of a tenant that are being deleted with it.
-func (g *gatherer) gatherLeavingNamespaces(ctx context.Context, tenant string) error {
+func (g *gatherer) gatherLeavingNamespaces(ctx context.Context, tenant string) {
 	var list corev1.NamespaceList
-	if err := g.listObjects(ctx, "namespace", &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "namespace", &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant})
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp == nil {
 			continue
 		}
-		if err := g.gatherRemainder(ctx, &list.Items[i]); err != nil {
-			return err
-		}
+		g.gatherRemainder(ctx, &list.Items[i])
 	}
-	return nil
 }
 
-func (g *gatherer) gatherAttachments(ctx context.Context) error {
+func (g *gatherer) gatherAttachments(ctx context.Context) {
 	var list storagev1.VolumeAttachmentList
-	err := g.listObjects(ctx, "volumeattachment", &list)
+	g.listObjects(ctx, "volumeattachment", &list)
 	g.Around.Attachments = list.Items
-	return err
 }
 
 // gatherNodesOfClaims reads the nodes of a pool, and their pods.
-func (g *gatherer) gatherNodesOfClaims(ctx context.Context) error {
+func (g *gatherer) gatherNodesOfClaims(ctx context.Context) {
 	for i := range g.Claims {
 		node := g.Claims[i].Status.NodeName
 		if node == "" {
 			continue
 		}
 		if g.findNode(node) == nil {
-			if err := g.gatherNode(ctx, node); err != nil {
-				return err
-			}
+			g.gatherNode(ctx, node)
 		}
-		if err := g.gatherOnNode(ctx, node); err != nil {
-			return err
-		}
+		g.gatherOnNode(ctx, node)
 	}
-	return g.gatherAttachments(ctx)
+	g.gatherAttachments(ctx)
 }

@@ -27,20 +27,16 @@ const everybodysPods = "pods of other namespaces"
 // gatherRepellents reads the pods that keep one of the pods away, if the scheduler or Karpenter
 // reports anti-affinity. Users who may not read all pods of the cluster get the pods of
 // their own tenant.
-func (g *gatherer) gatherRepellents(ctx context.Context) error {
+func (g *gatherer) gatherRepellents(ctx context.Context) {
 	i := slices.IndexFunc(g.Pods, func(p corev1.Pod) bool { return reportsRepelled(g.Snapshot, &p) })
 	if i < 0 {
-		return nil
+		return
 	}
 	pod := &g.Pods[i]
 	var namespace corev1.Namespace
-	if _, err := g.getObject(ctx, "namespace", "", pod.Namespace, &namespace); err != nil {
-		return err
-	}
+	g.getObject(ctx, "namespace", "", pod.Namespace, &namespace)
 	var all corev1.PodList
-	if err := g.listObjects(ctx, everybodysPods, &all); err != nil {
-		return err
-	}
+	g.listObjects(ctx, everybodysPods, &all)
 	if g.isHidden(everybodysPods) {
 		own := []string{pod.Namespace}
 		if g.Rules != nil {
@@ -48,9 +44,7 @@ func (g *gatherer) gatherRepellents(ctx context.Context) error {
 		}
 		for _, name := range own {
 			var list corev1.PodList
-			if err := g.listObjects(ctx, "pod", &list, client.InNamespace(name)); err != nil {
-				return err
-			}
+			g.listObjects(ctx, "pod", &list, client.InNamespace(name))
 			all.Items = append(all.Items, list.Items...)
 		}
 	}
@@ -59,7 +53,6 @@ func (g *gatherer) gatherRepellents(ctx context.Context) error {
 			g.Repellents = append(g.Repellents, all.Items[i])
 		}
 	}
-	return nil
 }
 
 // reportsRepelled reports whether the scheduler or Karpenter reports an anti-affinity that may

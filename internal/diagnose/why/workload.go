@@ -12,16 +12,14 @@ import (
 )
 
 // gatherWorkload reads the pods of a workload, and the creators of its current pods.
-func (g *gatherer) gatherWorkload(ctx context.Context, o client.Object) error {
+func (g *gatherer) gatherWorkload(ctx context.Context, o client.Object) {
 	g.Makers = []Maker{{kindNames[g.Target.Kind], o.GetName()}}
 	owners := map[types.UID]bool{o.GetUID(): true}
 	var selector *metav1.LabelSelector
 	switch o := o.(type) {
 	case *appsv1.Deployment:
 		selector = o.Spec.Selector
-		if err := g.gatherReplicaSets(ctx, o, owners); err != nil {
-			return err
-		}
+		g.gatherReplicaSets(ctx, o, owners)
 	case *appsv1.ReplicaSet:
 		selector = o.Spec.Selector
 	case *corev1.ReplicationController:
@@ -34,7 +32,7 @@ func (g *gatherer) gatherWorkload(ctx context.Context, o client.Object) error {
 		g.Makers = []Maker{{"Job", o.Name}}
 		selector = o.Spec.Selector
 	}
-	return g.gatherPods(ctx, selector, owners)
+	g.gatherPods(ctx, selector, owners)
 }
 
 // kindNames maps workloads to their kinds as written in events and owner references.
@@ -44,13 +42,11 @@ var kindNames = map[string]string{
 
 // gatherReplicaSets reads a Deployment's ReplicaSets. The ReplicaSets of its current revision
 // become the Makers.
-func (g *gatherer) gatherReplicaSets(ctx context.Context, d *appsv1.Deployment, owners map[types.UID]bool) error {
+func (g *gatherer) gatherReplicaSets(ctx context.Context, d *appsv1.Deployment, owners map[types.UID]bool) {
 	const revision = "deployment.kubernetes.io/revision"
 	g.Makers = nil
 	var sets appsv1.ReplicaSetList
-	if err := g.listObjects(ctx, "replicaset", &sets, client.InNamespace(d.Namespace)); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "replicaset", &sets, client.InNamespace(d.Namespace))
 	for _, set := range sets.Items {
 		if metav1.IsControlledBy(&set, d) {
 			owners[set.UID] = true
@@ -59,22 +55,16 @@ func (g *gatherer) gatherReplicaSets(ctx context.Context, d *appsv1.Deployment, 
 			}
 		}
 	}
-	return nil
 }
 
-func (g *gatherer) gatherPods(ctx context.Context, selector *metav1.LabelSelector, owners map[types.UID]bool) error {
+func (g *gatherer) gatherPods(ctx context.Context, selector *metav1.LabelSelector, owners map[types.UID]bool) {
 	matches, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return err
-	}
+	g.Fail(err)
 	var pods corev1.PodList
-	if err := g.listObjects(ctx, "pod", &pods, client.InNamespace(g.Target.Namespace), client.MatchingLabelsSelector{Selector: matches}); err != nil {
-		return err
-	}
+	g.listObjects(ctx, "pod", &pods, client.InNamespace(g.Target.Namespace), client.MatchingLabelsSelector{Selector: matches})
 	for _, pod := range pods.Items {
 		if owner := metav1.GetControllerOf(&pod); owner != nil && owners[owner.UID] {
 			g.Pods = append(g.Pods, pod)
 		}
 	}
-	return nil
 }

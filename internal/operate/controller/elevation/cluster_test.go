@@ -1,15 +1,6 @@
 package elevation_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -33,68 +21,6 @@ import (
 
 // fixture is a cluster with croft installed.
 type fixture struct{ *operatortest.Fixture }
-
-// bearing returns a client that authenticates with a token.
-func (f *fixture) bearing(token string) client.Client {
-	f.Helper()
-	config := rest.AnonymousClientConfig(f.Config)
-	config.BearerToken = token
-	return f.NewClient(config)
-}
-
-// resigned returns a token with the same claims and another expiry, signed with the
-// cluster's own key. It replaces the token at an earlier or later time.
-func (f *fixture) resigned(token string, end time.Time) string {
-	f.Helper()
-	var path string
-	if err := filepath.WalkDir(f.Cluster.Dir, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == "sa.key" {
-			path = p
-		}
-		return err
-	}); err != nil {
-		f.Fatal(err)
-	}
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	parsed, err := keyutil.ParsePrivateKeyPEM(pem)
-	if err != nil {
-		f.Fatal(err)
-	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok {
-		f.Fatalf("the signing key is a %T", parsed)
-	}
-	claims := f.claims(token)
-	claims["exp"] = end.Unix()
-	body, err := json.Marshal(claims)
-	if err != nil {
-		f.Fatal(err)
-	}
-	signed := strings.SplitN(token, ".", 2)[0] + "." + base64.RawURLEncoding.EncodeToString(body)
-	hash := sha256.Sum256([]byte(signed))
-	r, s, err := ecdsa.Sign(rand.Reader, key, hash[:])
-	if err != nil {
-		f.Fatal(err)
-	}
-	signature := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
-	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
-}
-
-func (f *fixture) claims(token string) map[string]any {
-	f.Helper()
-	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
-	if err != nil {
-		f.Fatal(err)
-	}
-	claims := map[string]any{}
-	if err := json.Unmarshal(raw, &claims); err != nil {
-		f.Fatal(err)
-	}
-	return claims
-}
 
 // TestElevation covers elevations on one control plane. Each subtest has its own tenant.
 func TestElevation(t *testing.T) {
@@ -276,84 +202,4 @@ func testLife(t *testing.T, f *fixture, stop *func()) {
 	f.AwaitPhase(e, v1alpha1.ElevationEnded)
 	f.MoveEnd(e, 31*24*time.Hour)
 	f.AwaitDeletion(e)
-}
-
-// testRoom floods a tenant with one person's requests. Another person's request is still
-// decided.
-func testRoom(t *testing.T, f *fixture) {
-	crowd := operatortest.NewTenant("crowd", "apps")
-	crowd.Spec.Access[0].Role = v1alpha1.RoleViewer
-	crowd.Spec.Namespaces = []string{"crowd", "crowd-db"}
-	crowd.Spec.Quota = corev1.ResourceList{"count/elevations.croft.dev": resource.MustParse("20")} // four for each person
-	f.Create(crowd)
-
-	_, public, err := elevation.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := func(by, namespace, name string) error {
-		return f.Impersonate(by, "crowd-devs").Create(t.Context(), &v1alpha1.Elevation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec: v1alpha1.ElevationSpec{
-				RequestedBy: by, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: 20 * time.Minute}, Reason: "INC-42", PublicKey: public,
-			},
-		})
-	}
-	f.Await("eve to be let in", func() string {
-		if err := request("eve", "crowd", "eve-first"); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-	for i := range 60 {
-		namespace := crowd.Spec.Namespaces[i%2]
-		if err := request("eve", namespace, fmt.Sprintf("eve-%d", i)); err != nil && !strings.Contains(err.Error(), "exceeded quota") {
-			t.Fatal(err)
-		}
-	}
-	f.Await("ann's request to be let in", func() string {
-		if err := request("ann", "crowd", "ann-1"); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-	f.AwaitPhase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "crowd", Name: "ann-1"}}, v1alpha1.ElevationPending)
-	f.Await("eve's surplus to be deleted", func() string {
-		n := 0
-		for _, namespace := range crowd.Spec.Namespaces {
-			var all v1alpha1.ElevationList
-			if err := f.Client.List(t.Context(), &all, client.InNamespace(namespace)); err != nil {
-				return err.Error()
-			}
-			n += len(all.Items)
-		}
-		if n != 5 {
-			return fmt.Sprintf("%d elevations", n)
-		}
-		return ""
-	})
-	f.AwaitPhase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "crowd", Name: "eve-first"}}, v1alpha1.ElevationPending)
-}
-
-// subject waits until a group is among the subjects of shop's viewer binding, or is not.
-func (f *fixture) subject(group string, want bool) {
-	f.Helper()
-	f.Await("group "+group, func() string {
-		binding := &rbacv1.RoleBinding{}
-		if err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: "shop", Name: "croft-viewer"}, binding); err != nil {
-			return err.Error()
-		}
-		for _, s := range binding.Subjects {
-			if s.Name == group {
-				if want {
-					return ""
-				}
-				return "still has access"
-			}
-		}
-		if want {
-			return "has no access"
-		}
-		return ""
-	})
 }

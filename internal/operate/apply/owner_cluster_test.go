@@ -1,0 +1,202 @@
+package apply_test
+
+import (
+	"errors"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/apply"
+)
+
+func prunesOnlyOurs(b *bench) {
+	kept, dropped, forged, others := b.deny(), b.deny(), b.deny(), b.deny()
+	dropped.Name, forged.Name, others.Name = "dropped", "forged", "others"
+	others.Labels[v1alpha1.TenantLabel] = "somebody-else"
+	b.apply(apply.Created, b.space(), kept, dropped, others)
+	if err := b.client.Create(b.Context(), forged, client.FieldOwner("kubectl")); err != nil {
+		b.Fatal(err)
+	}
+	changes, err := b.applier.Prune(b.Context(), apply.OfTenant(b.tenant), b.namespace, []client.Object{kept}, apply.TenantKinds...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(changes) != 1 || changes[0].String() != "networkpolicy.networking.k8s.io/dropped deleted in "+b.namespace {
+		b.Errorf("changes = %v, want only dropped", changes)
+	}
+	for _, o := range []client.Object{kept, forged, others} {
+		b.get(o)
+	}
+}
+
+func refusedAdoptedReleased(b *bench) {
+	there := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace, Labels: map[string]string{"team": "a"}}}
+	if err := b.client.Create(b.Context(), there); err != nil {
+		b.Fatal(err)
+	}
+	all := []client.Object{b.space(), b.deny(), b.binding("view")}
+	changes, err := b.applier.Apply(b.Context(), all...)
+	var refused *apply.NamespaceNotOwnedError
+	if !errors.As(err, &refused) || refused.Namespace != b.namespace || refused.Owner != "" {
+		b.Fatalf("err = %v", err)
+	}
+	if command := "croft adopt tenant " + b.tenant + " -f croft.yaml"; !strings.Contains(err.Error(), command) {
+		b.Errorf("%v does not say: %s", err, command)
+	}
+	if changes[0].Action != apply.Failed || changes[1].Action != apply.Skipped || changes[2].Action != apply.Skipped {
+		b.Errorf("changes = %v", changes)
+	}
+
+	b.patch(there, "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"`+b.tenant+`"}}}`)
+	changes, err = b.applier.Apply(b.Context(), all...)
+	if err != nil || changes[0].Action != apply.Adopted {
+		b.Fatalf("changes = %v, %v", changes, err)
+	}
+	b.settled(all...)
+	b.get(there)
+	if _, ok := there.Annotations[v1alpha1.CreatedAnnotation]; ok {
+		b.Error("an adopted namespace is marked as created")
+	}
+	// Marks are removed regardless of who wrote them.
+	b.patch(there, "kubectl-edit", `{"metadata":{"annotations":{"croft.dev/rules.pools":"apps"},"labels":{"croft.dev/placement":"Gatekeeper"}}}`)
+
+	if _, err := b.applier.Withdraw(b.Context(), there, b.tenant, v1alpha1.DeletionDelete); err != nil {
+		b.Fatal(err)
+	}
+	released := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}
+	b.get(released)
+	if released.DeletionTimestamp != nil || len(released.Annotations) != 0 || len(released.Labels) != 2 || released.Labels["team"] != "a" {
+		b.Errorf("released with labels %v and annotations %v", released.Labels, released.Annotations)
+	}
+	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(b.deny()), b.deny()); !apierrors.IsNotFound(err) {
+		b.Errorf("the NetworkPolicy: %v, want it gone", err)
+	}
+}
+
+func othersRefused(b *bench) {
+	b.apply(apply.Created, b.space())
+	thief := *b
+	thief.tenant = "thief"
+	_, err := b.applier.Apply(b.Context(), thief.space())
+	var refused *apply.NamespaceNotOwnedError
+	if !errors.As(err, &refused) || refused.Owner != b.tenant {
+		b.Fatalf("err = %v", err)
+	}
+	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"thief"}}}`)
+	changes, err := b.applier.Apply(b.Context(), thief.space())
+	if err != nil || changes[0].Action != apply.Adopted {
+		b.Fatalf("changes = %v, %v", changes, err)
+	}
+	live := b.space()
+	b.get(live)
+	if _, ok := live.Annotations[v1alpha1.CreatedAnnotation]; ok {
+		b.Error("an adopted namespace is still marked as created")
+	}
+	if _, err := b.applier.Apply(b.Context(), b.space()); !errors.As(err, &refused) || refused.Owner != "thief" {
+		b.Errorf("err = %v", err)
+	}
+}
+
+func unlabelledHealed(b *bench) {
+	b.apply(apply.Created, b.space())
+	unlabel := func() { b.patch(b.space(), "kubectl-label", `{"metadata":{"labels":{"croft.dev/tenant":null}}}`) }
+	refused := func(by *bench, what string) {
+		b.Helper()
+		var notOwned *apply.NamespaceNotOwnedError
+		if _, err := by.applier.Apply(b.Context(), by.space()); !errors.As(err, &notOwned) {
+			b.Errorf("%s: err = %v, want it refused", what, err)
+		}
+	}
+	thief := *b
+	thief.tenant = "thief"
+
+	unlabel()
+	refused(&thief, "by a tenant that never had it")
+	b.apply(apply.Configured, b.space())
+	b.settled(b.space())
+	live := b.space()
+	b.get(live)
+	if live.Annotations[v1alpha1.CreatedAnnotation] != "true" {
+		b.Error("the namespace is not croft's to delete any more")
+	}
+
+	// Another manager's annotation is no proof of ownership, nor is one on a namespace that
+	// was recreated.
+	unlabel()
+	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/owner":"thief"}}}`)
+	refused(&thief, "by the tenant that a forged annotation names")
+	refused(b, "by the tenant that another annotation named before")
+	forged := thief
+	forged.namespace += "-forged"
+	if err := b.client.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: forged.namespace, Annotations: map[string]string{v1alpha1.OwnerAnnotation: "thief", v1alpha1.CreatedAnnotation: "true"},
+	}}, client.FieldOwner("croft")); err != nil {
+		b.Fatal(err)
+	}
+	refused(&forged, "with every annotation forged")
+}
+
+func noAccessWithoutWalls(b *bench) {
+	broken := b.deny()
+	broken.Spec.PolicyTypes = []networkingv1.PolicyType{"Sideways"}
+	changes, err := b.applier.Apply(b.Context(), b.space(), broken, b.quota("cpu"), b.binding("view"))
+	if !apierrors.IsInvalid(errors.Unwrap(changes[1].Err)) || !strings.Contains(err.Error(), "NetworkPolicy "+b.namespace+"/deny: ") {
+		b.Errorf("err = %v", err)
+	}
+	for i, want := range []apply.Action{apply.Created, apply.Failed, apply.Created, apply.Skipped} {
+		if changes[i].Action != want {
+			b.Errorf("%s, want %s", changes[i], want)
+		}
+	}
+}
+
+// rulesCarried fails if the tenants of an older croft, or retained ones, lack rules, if
+// existing rules are overwritten, or if a namespace without a tenant gets rules.
+func rulesCarried(b *bench) {
+	const pools, tenant = v1alpha1.RulesAnnotationPrefix + "pools", v1alpha1.RulesAnnotationPrefix + "tenant"
+	free := b.namespace + "-free"
+	for name, labels := range map[string]map[string]string{b.namespace: {v1alpha1.TenantLabel: b.tenant}, free: nil} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{pools: "mine"}}}
+		rules := &v1alpha1.TenantRules{
+			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: v1alpha1.TenantRulesName, Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}},
+			Spec:       v1alpha1.TenantRulesSpec{Tenant: b.tenant, Pools: []string{"theirs"}, Egress: v1alpha1.EgressOpen},
+		}
+		empty := []string{}
+		s := &rules.Spec
+		s.Namespaces, s.PlatformNamespaces, s.AllowCIDRs, s.Domains, s.Registries = empty, empty, empty, empty, empty
+		s.PriorityClasses, s.RuntimeClasses, s.StorageClasses, s.IngressClasses, s.GatewayClasses, s.CSIDrivers = empty, empty, empty, empty, empty, empty
+		s.Issuers, s.IssuerTypes, s.SourceHosts, s.DeviceClasses, s.VolumeAttributesClasses = empty, empty, empty, empty, empty
+		s.Subjects, s.CloudIdentities, s.ClusterIPs, s.VolumeTypes = empty, empty, empty, []v1alpha1.VolumeType{}
+		s.ServiceTypes, s.ImagePullPolicies = []corev1.ServiceType{}, []corev1.PullPolicy{}
+		s.Annotations, s.UnknownAnnotations = empty, v1alpha1.UnknownAllow
+		for _, o := range []client.Object{namespace, rules} {
+			if err := b.client.Create(b.Context(), o); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for range 2 {
+		b.writes.Store(0)
+		if err := b.applier.CopyRules(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if n := b.writes.Load(); n != 0 {
+		b.Errorf("%d writes where all rules are there", n)
+	}
+	var namespace corev1.Namespace
+	for name, want := range map[string]string{b.namespace: b.tenant, free: ""} {
+		if err := b.client.Get(b.Context(), client.ObjectKey{Name: name}, &namespace); err != nil {
+			b.Fatal(err)
+		}
+		if got := namespace.Annotations; got[tenant] != want || got[pools] != "mine" {
+			b.Errorf("namespace %s has %v, want tenant %q and pools mine", name, got, want)
+		}
+		namespace = corev1.Namespace{}
+	}
+}

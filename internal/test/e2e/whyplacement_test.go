@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"croft.dev/croft/internal/diagnose/why"
+)
+
+func whyPlacement(t *testing.T, c *whyer) {
+	c.tells(t, "placement-missing", "", "pod/older", "-n", "older")
+	outside := nginx(metav1.NamespaceDefault, "outside")
+	create(t, c.admin, outside)
+	t.Cleanup(func() { c.remove(t, outside) })
+	story := c.tells(t, "placement-missing", "", "pod/outside", "-n", metav1.NamespaceDefault)
+	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool { return s.Finding != nil && s.Finding.ID == "taint-not-tolerated" }) {
+		t.Errorf("Karpenter's own word is not in it: %+v", story.Steps)
+	}
+}
+
+// whyAskedTooMuch requests nodes that the pool of tenant-a does not create.
+func whyAskedTooMuch(t *testing.T, c *whyer) {
+	for id, edit := range map[string]func(*corev1.PodSpec){
+		"label-unknown":     func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"example.org/gpu": "yes"} },
+		"requirement-unmet": wantInstanceType("p4d.24xlarge"),
+		"no-instance-type": func(s *corev1.PodSpec) {
+			s.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500")}
+		},
+		"affinity-unmet": func(s *corev1.PodSpec) {
+			s.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nobody"}},
+			}}}}
+		},
+		"claim-unbound": func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+			}}}
+		},
+	} {
+		t.Run(id, func(t *testing.T) {
+			pod := nginx("tenant-a", id, edit)
+			create(t, c.member(t, "team-a"), pod)
+			t.Cleanup(func() { c.remove(t, pod) })
+			c.tells(t, id, "", "pod/"+id, "-n", "tenant-a")
+			c.isDiscreet(t, c.tells(t, id, "team-a", "pod/"+id, "-n", "tenant-a"))
+		})
+	}
+}
+
+// isDiscreet fails the test if a story reveals others' objects to a member of tenant-a.
+func (c *whyer) isDiscreet(t testing.TB, story why.Story) {
+	t.Helper()
+	told, err := json.Marshal(story)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes corev1.NodeList
+	var claims karpenterv1.NodeClaimList
+	for _, list := range []client.ObjectList{&nodes, &claims} {
+		if err := c.admin.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets := []string{"pool-b", "tenant-b", "tiny", "classless", "frugal"}
+	for _, n := range nodes.Items {
+		secrets = append(secrets, n.Name)
+	}
+	for _, n := range claims.Items {
+		secrets = append(secrets, n.Name)
+	}
+	for _, secret := range secrets {
+		if strings.Contains(string(told), secret) {
+			t.Errorf("a member of tenant-a is told of %s: %s", secret, told)
+		}
+	}
+}
+
+func whyLimits(t *testing.T, c *whyer) {
+	pod := nginx("tiny", "pod")
+	create(t, c.admin, pod)
+	t.Cleanup(func() { c.remove(t, pod) })
+	c.tells(t, "limits-exceeded", "", "pod/pod", "-n", "tiny")
+	// As a viewer: the readable objects of the namespace are enough to find the cause.
+	c.tells(t, "limits-exceeded", "team-tiny", "pod/pod", "-n", "tiny")
+	out := c.croft(t, "why", "pod/pod", "-n", "tiny", "--as", "jane", "--as-group", "team-tiny").exits(t, 1)
+	for _, want := range []string{"pod/pod in tiny: waits for a node\n\n  cause: the pool has reached its limits", "\n  who:   a platform admin\n", "\n✗ karpenter", "\n? pool"} {
+		if !strings.Contains(out.stdout, want) {
+			t.Errorf("want %q: %s", want, out)
+		}
+	}
+}
+
+// whyVolumeZone requests a volume in a zone in which the pool creates no nodes.
+func whyVolumeZone(t *testing.T, c *whyer) {
+	gib := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "far"},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: gib, AccessModes: modes, StorageClassName: "static", ClaimRef: &corev1.ObjectReference{Namespace: "zoned", Name: "far"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "vol-far"}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{"far-away"}}},
+			}}}},
+		},
+	}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "zoned", Name: "far"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, VolumeName: "far", StorageClassName: ptr.To("static"), Resources: corev1.VolumeResourceRequirements{Requests: gib},
+		},
+	}
+	create(t, c.admin, volume, claim)
+	t.Cleanup(func() { c.remove(t, claim, volume) })
+	pod := nginx("zoned", "far", func(s *corev1.PodSpec) {
+		s.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "far"},
+		}}}
+	})
+	create(t, c.admin, pod)
+	t.Cleanup(func() { c.remove(t, pod) })
+	c.tells(t, "volume-zone", "", "pod/far", "-n", "zoned")
+}
+
+// whyAntiAffinity creates a pod of the platform that keeps a tenant's pod away, which no rule
+// forbids. The platform's admin gets the pod's name, and the tenant is referred to the admin.
+func whyAntiAffinity(t *testing.T, c *whyer) {
+	everybody := metav1.LabelSelector{MatchLabels: map[string]string{"app": "shy"}}
+	nodePool := ownPool()
+	nodePool.Name = "shunned"
+	nodePool.Spec.Template.Labels = map[string]string{agent: "shunned"}
+	shunner := nginx(metav1.NamespaceDefault, "shunner", func(s *corev1.PodSpec) {
+		s.NodeSelector = map[string]string{agent: "shunned"}
+		s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelOSStable, NamespaceSelector: &metav1.LabelSelector{}, LabelSelector: &everybody,
+		}}}}
+	})
+	create(t, c.admin, nodePool, shunner)
+	t.Cleanup(func() { c.remove(t, shunner, nodePool) })
+	c.runs(t, shunner)
+	shy := nginx("tenant-a", "shy")
+	shy.Labels = everybody.MatchLabels
+	create(t, c.member(t, "team-a"), shy)
+	t.Cleanup(func() { c.remove(t, shy) })
+
+	story := c.tells(t, "anti-affinity-of-others", "", "pod/shy", "-n", "tenant-a")
+	if !strings.Contains(story.First.Symptom, "default/shunner") {
+		t.Errorf("a platform admin is not told who is in the way: %s", story.First.Symptom)
+	}
+	story = c.tells(t, "anti-affinity-of-others", "team-a", "pod/shy", "-n", "tenant-a")
+	c.isDiscreet(t, story)
+	told := fmt.Sprint(story)
+	if strings.Contains(told, "shunner") {
+		t.Errorf("a tenant is told the name of another's pod: %s", told)
+	}
+	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool {
+		return s.Verdict == why.Hidden && strings.Contains(s.Observation, "croft why pod/shy -n tenant-a")
+	}) {
+		t.Errorf("a tenant is not told whom to ask: %s", told)
+	}
+}
