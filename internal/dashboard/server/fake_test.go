@@ -47,6 +47,7 @@ func startAPIServer(t *testing.T) *apiServer {
 			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"spec":{"containers":[{"name":"main"},{"name":"side"}]},"status":{"phase":"Pending"}}`,
 			"/api/v1/namespaces/shop/pods/web-1/log":                     "first line\nlast line <b>\n",
 			"/apis/apps/v1/namespaces/shop/deployments/web":              `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"web","uid":"1"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}}}}`,
+			"/apis/apps/v1/namespaces/shop/daemonsets/agents":            `{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"agents"}}`,
 			"/apis/batch/v1/namespaces/shop/jobs/nightly":                `{"kind":"Job","apiVersion":"batch/v1","metadata":{"namespace":"shop","name":"nightly"}}`,
 			"/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft": `{"kind":"TenantRules","apiVersion":"croft.dev/v1alpha1","spec":{"tenant":"shop","pools":["apps"],"namespaces":["shop"],"egress":"Open"}}`,
 			"/apis/networking.k8s.io/v1/namespaces/shop/ingresses":       `{"kind":"IngressList","apiVersion":"networking.k8s.io/v1","items":[{"metadata":{"namespace":"shop","name":"web"},"spec":{"rules":[{"host":"www.bank.example.org"}]}}]}`,

@@ -120,10 +120,8 @@ func (d *dashboard) downloadLog(w http.ResponseWriter, r *http.Request) {
 	defer stream.Close()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+pod+"-"+container+`.log"`)
-	// A long log takes longer than a page may. The end of the time to read a request would cancel it,
-	// too.
-	limits := http.NewResponseController(w)
-	if err := errors.Join(limits.SetWriteDeadline(noDeadline), limits.SetReadDeadline(noDeadline)); err != nil {
+	// A long log takes longer than a page may.
+	if err := http.NewResponseController(w).SetWriteDeadline(noDeadline); err != nil {
 		d.Log.WarnContext(r.Context(), "the download keeps the time limit of pages", "error", err)
 	}
 	if _, err := io.Copy(w, stream); err != nil {

@@ -95,7 +95,7 @@ func TestChanges(t *testing.T) {
 	missing := b.get("/namespaces/nowhere")
 	for _, path := range []string{
 		"/namespaces/bank/workloads/deployment/web/restart", "/namespaces/shop/workloads/deployment/other/restart", "/namespaces/shop/workloads/job/nightly/restart",
-		"/namespaces/shop/workloads/daemonset/web/scale", "/namespaces/shop/workloads/deployment/web/delete", "/namespaces/shop/workloads/secret/web/restart", "/namespaces/shop/workloads/node/web/restart",
+		"/namespaces/shop/workloads/daemonset/agents/scale", "/namespaces/shop/workloads/deployment/web/delete", "/namespaces/shop/workloads/secret/web/restart", "/namespaces/shop/workloads/node/web/restart",
 	} {
 		if got := send(path, url.Values{"replicas": {"1"}, "confirmed": {"yes"}}); got.status != http.StatusNotFound || got.body != missing.body || len(listPatches(t, a)) > 0 {
 			t.Errorf("%s: status %d:\n%s", path, got.status, got.body)
