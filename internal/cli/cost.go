@@ -58,9 +58,9 @@ from the objects in the cluster. docs/explanation/cost.md describes how, with an
 hand.
 
 With --ledger, the command asks croft ledger, with the token of your kubeconfig, for the
-stored hours. Members of a tenant get the cost of their tenant: that of the namespace of
--n, or of the context. Platform admins and auditors get everything. Without a ledger, the
-command reads the objects, and needs the right to list them in all namespaces.
+stored hours. Members of a tenant get its cost: -n names one of its namespaces, which is
+the context's by default. Platform admins and auditors get everything. Without a ledger,
+the command reads the objects, and needs the right to list them in all namespaces.
 
 The cost of a node is divided by requests; capacity without requests is idle. COST is the
 cost of a tenant's own requests, volumes and load balancers. IDLE is its share of the idle

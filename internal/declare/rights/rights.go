@@ -52,6 +52,12 @@ var readOnly = []rbacv1.PolicyRule{
 // of all tenants.
 var ownNamespace = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}
 
+// Costs lets users read costs from croft ledger, of their tenant or, with a ClusterRoleBinding, of
+// the cluster. No object of this kind exists.
+var Costs = []rbacv1.PolicyRule{
+	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"costs"}, Verbs: []string{"get"}},
+}
+
 // operatorOnly lists rights of the operator for kinds that the viewer may not even read.
 var operatorOnly = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: slices.Concat(Read, Write)},
@@ -81,13 +87,13 @@ func ForRole(role v1alpha1.Role, p *v1alpha1.PlatformSpec) []rbacv1.PolicyRule {
 
 // Viewer returns the rights of the role viewer.
 func Viewer() []rbacv1.PolicyRule {
-	return slices.Concat(WithVerbs(team, Read), WithVerbs(readOnly, Read), ownNamespace)
+	return slices.Concat(WithVerbs(team, Read), WithVerbs(readOnly, Read), ownNamespace, Costs)
 }
 
 // Operator returns the rights of the role operator, which are the maximum for a tenant's
 // members.
 func Operator() []rbacv1.PolicyRule {
-	return slices.Concat(WithVerbs(team, listReadWriteVerbs()), WithVerbs(readOnly, Read), operatorOnly, ownNamespace)
+	return slices.Concat(WithVerbs(team, listReadWriteVerbs()), WithVerbs(readOnly, Read), operatorOnly, ownNamespace, Costs)
 }
 
 // listCalicoRules returns the rights to read the policies of the dialect Calico and, if the platform

@@ -28,6 +28,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		buildMirrors(own, colleagues),
 		buildSweeps(p, own, other),
 		buildAuthorizerQuestions(own),
+		buildCostQuestions(p, own, other),
 		buildElevationAttacks(p, by, on),
 		buildSelfServiceAttacks(by, on),
 	)

@@ -124,7 +124,8 @@ func PlatformRules(role string, p *estate.Platform) []rbacv1.PolicyRule {
 	case ApproversRole:
 		return []rbacv1.PolicyRule{rights.Elevations("patch")} // approvers write their own names
 	case AuditorRole:
-		return rights.WithVerbs(slices.Concat(audited, classes, buildNodeClassRules(p)), rights.Read)
+		kinds := slices.Concat(audited, classes, buildNodeClassRules(p))
+		return append(rights.WithVerbs(kinds, rights.Read), rights.Costs...)
 	default:
 		return append(PlatformRules(AuditorRole, p), declaring)
 	}
