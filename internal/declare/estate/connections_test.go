@@ -219,7 +219,7 @@ func TestConsentsAreChecked(t *testing.T) {
 			`tenants.shop.network.calls.billing.until: "tomorrow" must be a day, such as 2027-01-31, or a time, such as 2027-01-31T18:00:00Z`}},
 		{"labels", "callers: {billing: {ports: [1], pods: {\"a b\": c}}}, calls: {billing: {pods: {a: \"b c\"}}}", []string{
 			"tenants.shop.network.callers.billing.pods: must be labels of pods, such as {app: api}",
-			"tenants.shop.network.calls.billing.pods: must be labels of pods, such as {app: api}"}},
+			`tenants.shop.network.calls.billing.pods.a: "b c" must be the value of a label, such as api`}},
 		{"an unknown field", "callers: {billing: {port: [1]}}", []string{
 			"tenants.shop.network.callers.billing.port: there is no such field; did you mean ports?",
 			"tenants.shop.network.callers.billing.ports: is required, but missing"}},
