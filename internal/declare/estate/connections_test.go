@@ -214,6 +214,8 @@ func TestConsentsAreChecked(t *testing.T) {
 		{"values of other types", "callers: {billing: {ports: [true], until: 3}}", []string{
 			"tenants.shop.network.callers.billing.ports[0]: must be a number or text, not true",
 			"tenants.shop.network.callers.billing.until: the number 3 is not allowed; write a day, such as 2027-01-31, or a time, such as 2027-01-31T18:00:00Z"}},
+		{"a port without a list", "callers: {billing: {ports: 443}}", []string{
+			"tenants.shop.network.callers.billing.ports: must be a list, such as [443, 8000-8010], not the number 443"}},
 		{"ends", "callers: {billing: {ports: [1], until: 2027-02-30}}, calls: {billing: {until: tomorrow}}", []string{
 			`tenants.shop.network.callers.billing.until: "2027-02-30" must be a day, such as 2027-01-31, or a time, such as 2027-01-31T18:00:00Z`,
 			`tenants.shop.network.calls.billing.until: "tomorrow" must be a day, such as 2027-01-31, or a time, such as 2027-01-31T18:00:00Z`}},
