@@ -17,7 +17,7 @@ type Caller struct {
 	// all of this tenant's pods.
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=8
-	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && !format.qualifiedName().validate(k).hasValue() && !format.labelValue().validate(self[k]).hasValue())",message="must be labels of pods, such as {app: api}"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && !format.qualifiedName().validate(k).hasValue())",message="must be labels of pods, such as {app: api}"
 	// +optional
 	Pods map[string]LabelValue `json:"pods,omitempty"`
 	// Until is the end of the consent, at which the connections close. Defaults to no end.
@@ -35,7 +35,7 @@ type Call struct {
 	// tenant's pods.
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=8
-	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && !format.qualifiedName().validate(k).hasValue() && !format.labelValue().validate(self[k]).hasValue())",message="must be labels of pods, such as {app: api}"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && !format.qualifiedName().validate(k).hasValue())",message="must be labels of pods, such as {app: api}"
 	// +optional
 	Pods map[string]LabelValue `json:"pods,omitempty"`
 	// Until is the end of the consent, at which the connections close. Defaults to no end.
@@ -54,6 +54,7 @@ type ConsentPorts []intstr.IntOrString
 // LabelValue is the value of a label.
 //
 // +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="!format.labelValue().validate(self).hasValue()",message="must be the value of a label, such as api"
 type LabelValue string
 
 // ConsentEnd is a day, such as 2027-01-31, whose end in UTC is meant, or a time, such as

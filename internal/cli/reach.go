@@ -40,7 +40,9 @@ policies in the cluster, croft's and others, together and in their order: Kubern
 NetworkPolicies, Calico's policies and ClusterNetworkPolicies. It does not check whether
 the network plugin enforces them.
 
-With --from and --to it names the policies that decide.`,
+With --from and --to it names the policies that decide. For two tenants it shows the
+consents of both to the connection: callers and calls of their network. Connections to
+which both agreed are not reported as wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReach(cmd.Context(), o) },
 	}
@@ -68,8 +70,9 @@ func (a *app) runReach(ctx context.Context, o reachOptions) error {
 	if err != nil {
 		return toFailure(explainUnreachable(err))
 	}
+	consented := readConsents(ctx, c)
 	if o.from != "" {
-		return a.printConnection(policies, o)
+		return a.printConnection(policies, &consented, o)
 	}
 	var platform v1alpha1.Platform
 	err = c.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform)
@@ -90,7 +93,7 @@ func (a *app) runReach(ctx context.Context, o reachOptions) error {
 		}
 	}
 	if len(names) > widest && o.output == formatTable {
-		return a.printReachSummary(policies, o)
+		return a.printReachSummary(policies, &consented, o)
 	}
 	rows, err := policies.Matrix(names, o.port, o.protocol)
 	if err != nil {
@@ -99,12 +102,16 @@ func (a *app) runReach(ctx context.Context, o reachOptions) error {
 	if o.output != formatTable {
 		return o.output.print(a.out, map[string]any{"namespaces": rows})
 	}
-	a.printMatrix(rows)
+	a.printMatrix(rows, func(from, to netpol.Row) bool {
+		beyond, err := policies.Connects(from.Namespace, to.Namespace, o.port, o.protocol, consented.listAgreed(from.Tenant, to.Tenant)...)
+		return err != nil || beyond.Allowed
+	})
+	a.printAgreements(&consented)
 	return nil
 }
 
 // printConnection explains which policies allow or deny one connection.
-func (a *app) printConnection(policies *netpol.Map, o reachOptions) error {
+func (a *app) printConnection(policies *netpol.Map, consented *consents, o reachOptions) error {
 	for _, n := range []string{o.from, o.to} {
 		if _, err := netip.ParseAddr(n); !policies.Has(n) && (err != nil || n == o.from) {
 			return fmt.Errorf("there is no namespace %s: `croft reach` lists the tenants' namespaces", n)
@@ -124,18 +131,23 @@ func (a *app) printConnection(policies *netpol.Map, o reachOptions) error {
 		return toFailure(err)
 	}
 	if o.output != formatTable {
-		return o.output.print(a.out, verdict)
+		return o.output.print(a.out, struct {
+			netpol.Verdict
+			Consents []consentSide `json:"consents,omitempty"`
+		}{verdict, consented.listSides(policies.Tenant(o.from), policies.Tenant(o.to))})
 	}
 	printSafely(a.out, "%s: %s\n", verdict.Connection, verdict.Describe())
 	printSafely(a.out, "  egress of %s: %s\n", o.from, verdict.Egress.Describe())
 	if policies.Has(o.to) {
 		printSafely(a.out, "  ingress of %s: %s\n", o.to, verdict.Ingress.Describe())
+		a.printSides(consented.listSides(policies.Tenant(o.from), policies.Tenant(o.to)))
 	}
 	return nil
 }
 
-// printMatrix numbers the columns like the rows: names would not fit.
-func (a *app) printMatrix(rows []netpol.Row) {
+// printMatrix numbers the columns like the rows: names would not fit. A connection between two
+// tenants is wrong if isBeyond reports that they have not both agreed to it.
+func (a *app) printMatrix(rows []netpol.Row, isBeyond func(from, to netpol.Row) bool) {
 	width := len("FROM")
 	for _, r := range rows {
 		width = max(width, len(formatRowName(r)))
@@ -148,7 +160,7 @@ func (a *app) printMatrix(rows []netpol.Row) {
 	for i, r := range rows {
 		printSafely(a.out, "%3d %-*s", i+1, width, formatRowName(r))
 		for _, to := range rows {
-			printSafely(a.out, "   %s", formatMark(slices.Contains(r.Reaches, to.Namespace), r.Tenant != to.Tenant && r.Tenant != "" && to.Tenant != ""))
+			printSafely(a.out, "   %s", formatMark(slices.Contains(r.Reaches, to.Namespace), r.Tenant != to.Tenant && r.Tenant != "" && to.Tenant != "" && isBeyond(r, to)))
 		}
 		printSafely(a.out, "     %s         %s         %s\n", formatMark(r.DNS, false), formatMark(r.Internet, false), formatMark(r.Metadata, r.Tenant != ""))
 	}
@@ -178,10 +190,11 @@ func formatMark(reached, wrong bool) paintedText {
 }
 
 // printReachSummary shows the findings of a cluster that is too large for a matrix.
-func (a *app) printReachSummary(policies *netpol.Map, o reachOptions) error {
+func (a *app) printReachSummary(policies *netpol.Map, consented *consents, o reachOptions) error {
 	var strange []string
 	judged, total := policies.EachPair(netpol.MaxPairs, func(from, to string) bool {
-		if verdict, err := policies.Connects(from, to, o.port, o.protocol); err == nil && verdict.Allowed {
+		if verdict, err := policies.Connects(from, to, o.port, o.protocol,
+			consented.listAgreed(policies.Tenant(from), policies.Tenant(to))...); err == nil && verdict.Allowed {
 			strange = append(strange, verdict.Connection)
 		}
 		return true
@@ -209,10 +222,15 @@ func (a *app) printReachSummary(policies *netpol.Map, o reachOptions) error {
 	if judged < total {
 		sample = fmt.Sprintf(", a sample of %d", total)
 	}
-	printSafely(a.out, "%d of %d pairs of different tenants' namespaces can connect%s\n", len(strange), judged, sample)
+	beyond := ""
+	if len(consented.agreed) > 0 {
+		beyond = " beyond the connections to which both agreed"
+	}
+	printSafely(a.out, "%d of %d pairs of different tenants' namespaces can connect%s%s\n", len(strange), judged, beyond, sample)
 	for _, connection := range strange {
 		printSafely(a.out, "  %s\n", connection)
 	}
 	printSafely(a.out, "%d reach instance metadata %s\n%d do not reach DNS %s\n", len(metadata), strings.Join(metadata, " "), len(nameless), strings.Join(nameless, " "))
+	a.printAgreements(consented)
 	return nil
 }

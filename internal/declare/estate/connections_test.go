@@ -214,12 +214,14 @@ func TestConsentsAreChecked(t *testing.T) {
 		{"values of other types", "callers: {billing: {ports: [true], until: 3}}", []string{
 			"tenants.shop.network.callers.billing.ports[0]: must be a number or text, not true",
 			"tenants.shop.network.callers.billing.until: the number 3 is not allowed; write a day, such as 2027-01-31, or a time, such as 2027-01-31T18:00:00Z"}},
+		{"a port without a list", "callers: {billing: {ports: 443}}", []string{
+			"tenants.shop.network.callers.billing.ports: must be a list, such as [443, 8000-8010], not the number 443"}},
 		{"ends", "callers: {billing: {ports: [1], until: 2027-02-30}}, calls: {billing: {until: tomorrow}}", []string{
 			`tenants.shop.network.callers.billing.until: "2027-02-30" must be a day, such as 2027-01-31, or a time, such as 2027-01-31T18:00:00Z`,
 			`tenants.shop.network.calls.billing.until: "tomorrow" must be a day, such as 2027-01-31, or a time, such as 2027-01-31T18:00:00Z`}},
 		{"labels", "callers: {billing: {ports: [1], pods: {\"a b\": c}}}, calls: {billing: {pods: {a: \"b c\"}}}", []string{
 			"tenants.shop.network.callers.billing.pods: must be labels of pods, such as {app: api}",
-			"tenants.shop.network.calls.billing.pods: must be labels of pods, such as {app: api}"}},
+			`tenants.shop.network.calls.billing.pods.a: "b c" must be the value of a label, such as api`}},
 		{"an unknown field", "callers: {billing: {port: [1]}}", []string{
 			"tenants.shop.network.callers.billing.port: there is no such field; did you mean ports?",
 			"tenants.shop.network.callers.billing.ports: is required, but missing"}},

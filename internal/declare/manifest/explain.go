@@ -64,7 +64,7 @@ func (c *compiledSchema) explainRule(e *field.Error) string {
 // explainWrongType names the required type and, if possible, the accepted notation of the same value.
 func explainWrongType(at place, schema *structural.Structural, key string, v any) string {
 	switch {
-	case schema.XIntOrString && (schema.ValueValidation == nil || schema.ValueValidation.Pattern == ""): // no quantity
+	case isPort(schema):
 		return "must be a number or text, not " + wording.Describe(v)
 	case schema.XIntOrString:
 		return explainInvalidQuantity(key, v)
@@ -72,7 +72,7 @@ func explainWrongType(at place, schema *structural.Structural, key string, v any
 		return fmt.Sprintf("must be a mapping, such as {key: value}, not %s", wording.Describe(v))
 	case schema.Type == "array":
 		for _, item := range []any{v, wording.Text(v)} {
-			if wording.IsScalar(v) && v != "" && at.acceptsValue([]any{item}) {
+			if wording.IsScalar(v) && v != "" && at.acceptsValue([]any{item}) && !isPort(schema.Items) {
 				return fmt.Sprintf("must be a list; write [%s]", formatListItem(item))
 			}
 		}
@@ -100,6 +100,12 @@ func explainWrongType(at place, schema *structural.Structural, key string, v any
 	return fmt.Sprintf("must be text, not %s", wording.Describe(v))
 }
 
+// isPort reports whether a schema is a number or text without the pattern of a quantity. Only
+// ports are, and package estate checks their values.
+func isPort(schema *structural.Structural) bool {
+	return schema != nil && schema.XIntOrString && (schema.ValueValidation == nil || schema.ValueValidation.Pattern == "")
+}
+
 // truth maps words to the booleans that YAML 1.1 takes them for.
 var truth = map[string]bool{
 	"true": true, "yes": true, "y": true, "on": true, "1": true,
@@ -121,7 +127,10 @@ func formatListItem(v any) string {
 
 // formatExample returns an example of a list of such items.
 func formatExample(items *structural.Structural) string {
-	if items == nil || items.Type != "object" {
+	switch {
+	case isPort(items):
+		return "[443, 8000-8010]"
+	case items == nil || items.Type != "object":
 		return "[a, b]"
 	}
 	fields := listFields(items)

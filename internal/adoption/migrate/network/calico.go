@@ -20,7 +20,8 @@ func readCalico(d *draft.Draft) {
 		}
 		for _, o := range d.List(group, "NetworkPolicy") {
 			if draft.IsManaged(o) {
-				continue // dialect reads it
+				reportAgreement(d, o)
+				continue // dialect reads the rest
 			}
 			if strings.HasPrefix(o.Name, "knp.default.") {
 				o.Root().MarkOther("Calico's own copy of a Kubernetes policy")

@@ -72,6 +72,7 @@ func ReportPolicy(d *draft.Draft, name string, p Policy) {
 	if draft.IsManaged(p.object) {
 		whole.MarkKeptAs(Wall, "croft created it")
 		readNameServers(d, p)
+		readAgreement(d, name, p)
 		return
 	}
 	m, err := newEffect(p.NetworkPolicy, listConcerned(d, p))
@@ -123,7 +124,7 @@ func classifyIngress(d *draft.Draft, p Policy, m effect, where string) (source.O
 		return source.NotKept, "allows connections from all namespaces: croft allows them only from a tenant's own pods and platform.network.platformNamespaces, and tenants may not write such a policy; " +
 			"delete it, or it continues to allow them" + where
 	case len(others) > 0:
-		return source.NotKept, "allows connections from pods of " + strings.Join(others, ", ") + ", another tenant's namespace, which tenants may not allow under croft: give both namespaces to one tenant, or connect through the ingress; " +
+		return source.NotKept, "allows connections from pods of " + strings.Join(others, ", ") + ", another tenant's namespace, which tenants may not allow under croft: name the two tenants in network.callers and network.calls, give both namespaces to one tenant, or connect through the ingress; " +
 			"delete it, or it continues to allow them" + where
 	case len(services) > 0:
 		d.Platform.Network.PlatformNamespaces = draft.Distinct(append(d.Platform.Network.PlatformNamespaces, services...))

@@ -70,7 +70,6 @@ func connectionAgreed(f *fixture) {
 	f.awaitConnection("called", "caller", false)
 	caller = operatortest.NewTenant("caller", "apps")
 	caller.Spec.Network.Calls = map[string]v1alpha1.Call{"called": {}}
-	caller.Spec.Namespaces = []string{"caller-new"}
 	f.Create(caller)
 	f.AwaitReady(caller)
 	later := f.AwaitCondition(caller, v1alpha1.ConditionAgreed, metav1.ConditionFalse, v1alpha1.ReasonConsentPending)

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/walls/wall/network"
+)
+
+// consents are the connections to which the cluster's tenants consent.
+type consents struct {
+	tenants map[string]*v1alpha1.TenantSpec
+	// agreed are the connections to which both tenants have agreed.
+	agreed []attack.Agreement
+}
+
+// readConsents reads the consents. Users who may not read the declared objects, and clusters
+// without them, get none.
+func readConsents(ctx context.Context, c client.Reader) consents {
+	found := consents{tenants: map[string]*v1alpha1.TenantSpec{}}
+	live, err := readDeclaration(ctx, c)
+	if err != nil {
+		return found
+	}
+	for i := range live.Tenants {
+		found.tenants[live.Tenants[i].Name] = &live.Tenants[i].Spec
+	}
+	if e, _ := estate.Build(live); e != nil {
+		found.agreed = network.ListAgreements(&e.Platform)
+	}
+	return found
+}
+
+// listAgreed returns the connections from one tenant to another to which both have agreed.
+func (c *consents) listAgreed(from, to string) []attack.Agreement {
+	var all []attack.Agreement
+	for _, a := range c.agreed {
+		if a.From == from && a.To == to {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// consentSide is one tenant's consent to connections from one tenant to another.
+type consentSide struct {
+	Tenant string `json:"tenant"`
+	// Field is the field that gives the consent. Consent describes it, and is empty without a
+	// consent.
+	Field   string `json:"field"`
+	Consent string `json:"consent,omitempty"`
+}
+
+// listSides returns both sides of the connections from one tenant to another, or none if neither
+// consents.
+func (c *consents) listSides(caller, callee string) []consentSide {
+	sides := []consentSide{{Tenant: caller, Field: "network.calls." + callee}, {Tenant: callee, Field: "network.callers." + caller}}
+	if t := c.tenants[caller]; t != nil {
+		if call, ok := t.Network.Calls[callee]; ok {
+			sides[0].Consent = describeConsent(call.Ports, call.Pods, call.Until)
+		}
+	}
+	if t := c.tenants[callee]; t != nil {
+		if call, ok := t.Network.Callers[caller]; ok {
+			sides[1].Consent = describeConsent(call.Ports, call.Pods, call.Until)
+		}
+	}
+	if sides[0].Consent == "" && sides[1].Consent == "" {
+		return nil
+	}
+	return sides
+}
+
+func describeConsent(ports v1alpha1.ConsentPorts, pods map[string]v1alpha1.LabelValue, until v1alpha1.ConsentEnd) string {
+	parts := []string{"every port"}
+	if len(ports) > 0 {
+		parts = []string{"ports " + strings.Join(formatPorts(ports), ", ")}
+	}
+	if len(pods) > 0 {
+		var labels []string
+		for _, key := range slices.Sorted(maps.Keys(pods)) {
+			labels = append(labels, key+"="+string(pods[key]))
+		}
+		parts = append(parts, "pods "+strings.Join(labels, ","))
+	}
+	if end := until.Time(); !end.IsZero() {
+		word := "until "
+		if !time.Now().Before(end) {
+			word = "ended at "
+		}
+		parts = append(parts, word+end.Format(time.RFC3339))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func formatPorts(ports []intstr.IntOrString) []string {
+	all := make([]string, len(ports))
+	for i := range ports {
+		all[i] = ports[i].String()
+	}
+	return all
+}
+
+// printSides prints who consents to the connections from one tenant to another.
+func (a *app) printSides(sides []consentSide) {
+	for _, s := range sides {
+		consent := s.Consent
+		if consent == "" {
+			consent = "no consent"
+		}
+		printSafely(a.out, "  %s of tenant %s: %s\n", s.Field, s.Tenant, consent)
+	}
+}
+
+// printAgreements lists the connections between tenants to which both have agreed, each with both
+// sides.
+func (a *app) printAgreements(c *consents) {
+	if len(c.agreed) == 0 {
+		return
+	}
+	printSafely(a.out, "\nconnections to which both tenants agreed:\n")
+	for _, agreed := range c.agreed {
+		var ports []string
+		for _, p := range agreed.Ports {
+			ports = append(ports, formatAgreedPorts(p))
+		}
+		printSafely(a.out, "%s to %s: %s\n", agreed.From, agreed.To, strings.Join(ports, ", "))
+		a.printSides(c.listSides(agreed.From, agreed.To))
+	}
+}
+
+func formatAgreedPorts(p attack.Ports) string {
+	if p.First == p.Last {
+		return fmt.Sprintf("%d/%s", p.First, p.Protocol)
+	}
+	return fmt.Sprintf("%d-%d/%s", p.First, p.Last, p.Protocol)
+}

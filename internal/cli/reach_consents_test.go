@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/walls/wall/network"
+)
+
+// TestReachShowsConsents expects both sides of each agreed connection, and the missing side of one
+// to which only one tenant agrees.
+func TestReachShowsConsents(t *testing.T) {
+	d, problems := manifest.Parse("croft.yaml", []byte(`
+platform: {clusterName: demo, nodeClass: {kwok: {}}}
+pools: {apps: {}}
+tenants:
+  shop: {pool: apps, network: {callers: {billing: {ports: [443, 8000-8010], pods: {app: api}, until: 2999-01-31}, jobs: {ports: [80]}}}}
+  billing: {pool: apps, network: {calls: {shop: {ports: [443]}}}}
+  jobs: {pool: apps}
+`))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	e, problems := estate.Build(d)
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	found := consents{tenants: map[string]*v1alpha1.TenantSpec{}, agreed: network.ListAgreements(&e.Platform)}
+	for i := range d.Tenants {
+		found.tenants[d.Tenants[i].Name] = &d.Tenants[i].Spec
+	}
+	var out bytes.Buffer
+	a := &app{out: &out}
+	a.printAgreements(&found)
+	a.printSides(found.listSides("jobs", "shop"))
+	a.printSides(found.listSides("shop", "billing"))
+	const want = `
+connections to which both tenants agreed:
+billing to shop: 443/TCP
+  network.calls.shop of tenant billing: ports 443
+  network.callers.billing of tenant shop: ports 443, 8000-8010; pods app=api; until 2999-02-01T00:00:00Z
+  network.calls.shop of tenant jobs: no consent
+  network.callers.jobs of tenant shop: ports 80
+`
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
+	}
+	if n := len(found.listAgreed("billing", "shop")); n != 1 || len(found.listAgreed("shop", "billing")) != 0 {
+		t.Errorf("%d connections from billing to shop", n)
+	}
+}
