@@ -31,7 +31,7 @@ func TestDashboardFlags(t *testing.T) {
 		"--session-key-file -":                                                "--session-key-file -: the file must have one or two lines",
 		"--session-key-file " + writeFile("k", short):                         "line 1 is no key of 32 bytes",
 		"--server http://k8s.example.org":                                     "--server http://k8s.example.org: write an https URL",
-		"--oidc-issuer-url https://login.example.org":                         "oidc-client-id public-url",
+		"--oidc-issuer-url https://login.example.org":                         "--oidc-client-id and --public-url",
 		"--oidc-scopes groups":                                                "--oidc-scopes has no effect here",
 		"--token-login=false":                                                 "without --oidc-issuer-url, there is no other login",
 		strings.Replace(identity, "https://login", "http://login", 1):         "--oidc-issuer-url \"http://login.example.org\": write an https URL",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -147,7 +148,8 @@ docs/how-to/observability.md.`,
 func checkDashboardArgs(a *app, args []string) error {
 	c := newDashboard(a)
 	if err := c.ParseFlags(args); err != nil {
-		return fmt.Errorf("--dashboard-arg: %w", err)
+		// A wrapped error would be explained as one about a flag of this command.
+		return errors.New("--dashboard-arg: " + err.Error())
 	}
 	if rest := c.Flags().Args(); len(rest) > 0 {
 		return fmt.Errorf("--dashboard-arg %s: write a flag with its value, such as --dashboard-arg=--oidc-client-id=croft-dashboard", escapeLine(rest[0]))
