@@ -49,10 +49,13 @@ func BuildAttacks(all map[string]Cases, s Scene, rules v1alpha1.TenantRulesSpec)
 	return attacks, nil
 }
 
-// lacksWord reports whether a case has a word without a value.
+// lacksWord reports whether a case has a word or a base without a value.
 func (c *Case) lacksWord(s Scene) bool {
+	if base, known := s.Bases[c.Base]; known && base == nil {
+		return true
+	}
 	content, err := json.Marshal([]any{c.Object, c.Set, c.Old})
-	for word, value := range s {
+	for word, value := range s.Words {
 		if err == nil && value == "" && bytes.Contains(content, []byte("$("+word+")")) {
 			return true
 		}
@@ -138,15 +141,15 @@ func (*Cases) addUser(c Case, a attack.Attack) attack.Attack {
 }
 
 func (f *Cases) findStopper(c Case) attack.Stopper {
-	switch {
+	switch policy := f.FindPolicy(c); {
 	case c.Mirror != "":
 		return attack.Nobody
 	case c.RefusedByRBAC:
 		return attack.ByRBAC
 	case c.Warning != "":
-		return attack.ByWarning(f.Policy, c.Rule)
+		return attack.ByWarning(policy, c.Rule)
 	default:
-		return attack.ByPolicy(f.Policy, c.Rule)
+		return attack.ByPolicy(policy, c.Rule)
 	}
 }
 

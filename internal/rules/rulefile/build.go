@@ -36,6 +36,8 @@ type bound struct {
 	Unit     string `json:"unit"`
 	FastPath string `json:"fastPath"`
 	Sample   string `json:"sample"`
+	// UsedByPatch is for bounds of pods.
+	UsedByPatch bool `json:"usedByPatch"`
 }
 
 var selections = map[string]admissionpolicy.Selection{
@@ -80,6 +82,31 @@ func (p *Policy) Build(data any) (admissionpolicy.Validating, error) {
 	return policy, nil
 }
 
+// The values of appliesTo.
+const (
+	appliesToPods      = "pods"
+	appliesToTemplates = "templates"
+)
+
+// BuildPods returns the policy as a part of the policies on pods and on their templates.
+func (p *Policy) BuildPods(data any) (admissionpolicy.Pods, error) {
+	policy, err := p.Build(data)
+	pods := admissionpolicy.Pods{
+		Bounds: policy.Bounds, EarlyVariables: policy.EarlyVariables, Variables: policy.Variables,
+	}
+	for i, rule := range policy.Rules {
+		switch p.rules[i].AppliesTo {
+		case appliesToPods:
+			pods.PodRules = append(pods.PodRules, rule)
+		case appliesToTemplates:
+			pods.TemplateRules = append(pods.TemplateRules, rule)
+		default:
+			pods.Rules = append(pods.Rules, rule)
+		}
+	}
+	return pods, err
+}
+
 // build returns the policy, with every expression and bound passed through text.
 func (p *Policy) build(text func(string) string) admissionpolicy.Validating {
 	policy := admissionpolicy.Validating{
@@ -90,6 +117,7 @@ func (p *Policy) build(text func(string) string) admissionpolicy.Validating {
 		ExcludingLabels:    p.shared.ExcludingLabels,
 		IgnoresTenantRules: p.shared.IgnoresTenantRules,
 		ClusterWide:        p.shared.ClusterWide,
+		WarnOnly:           p.shared.WarnOnly,
 		EarlyVariables:     toVariables(p.shared.EarlyVariables, text),
 		Variables:          toVariables(p.shared.Variables, text),
 	}
@@ -102,7 +130,7 @@ func (p *Policy) build(text func(string) string) admissionpolicy.Validating {
 	for _, b := range p.shared.Bounds {
 		policy.Bounds = append(policy.Bounds, admissionpolicy.Bound{
 			Path: b.Path, Max: b.Max, Reason: b.Reason, Advice: b.Advice, Size: text(b.Size), Unit: b.Unit,
-			FastPath: text(b.FastPath), Sample: b.Sample,
+			FastPath: text(b.FastPath), Sample: b.Sample, UsedByPatch: b.UsedByPatch,
 		})
 	}
 	for i := range p.rules {

@@ -30,7 +30,8 @@ import (
 //
 // `set`, `old` and `tenant` are JSON merge patches: null removes a field, and lists are
 // replaced. {$repeat: N, of: VALUE} is a list of N copies of VALUE. {$text: N, of: "ab"} is a
-// string of N copies of ab. INDEX in a string of a list is replaced by the index of its item.
+// string of N copies of ab. {$each: PATCH} is the list of the object, with the patch merged over
+// each item. INDEX in a string of a list is replaced by the index of its item.
 // $(own) and $(other) are a namespace of the tenant and a namespace of another tenant, $(host) and
 // $(otherHost) a host of each, and $(otherDomain) is the domain above $(otherHost). $(deviceClass),
 // $(gatewayClass), $(ingressClass), $(issuer) and $(sourceHost) are classes of devices, Gateways and
@@ -53,6 +54,9 @@ type Cases struct {
 type Case struct {
 	// Name defaults to the name of the attack or mirror.
 	Name string `json:"name"`
+	// Policy is the policy under test, if it is not the file's: croft-pod-templates warns by the
+	// rules of croft-pods.
+	Policy string `json:"policy"`
 	// Rule is the rule under test. Only Rule and the rules in OtherRules may refuse the request.
 	Rule       string   `json:"rule"`
 	Refused    bool     `json:"refused"`
@@ -65,8 +69,11 @@ type Case struct {
 	// with Old the request is an update.
 	Set map[string]any `json:"set"`
 	Old map[string]any `json:"old"`
-	// Object replaces the file's object.
+	// Object replaces the file's object, and so does the object of the wall that Base names. The
+	// policy wall has pod and deployment, which every rule allows, ingress for tenants with a host,
+	// and edge, which is a Service for tenants without one.
 	Object map[string]any `json:"object"`
+	Base   string         `json:"base"`
 	Tenant map[string]any `json:"tenant"`
 	// User is the user, or a service account as NAMESPACE/NAME. It defaults to a user of the
 	// tenant. flux-system/kustomize-controller is a controller of the whole cluster.
@@ -102,6 +109,9 @@ type Case struct {
 	Only   map[string]any `json:"only"`
 	Unless map[string]any `json:"unless"`
 }
+
+// FindPolicy returns the policy under test.
+func (f *Cases) FindPolicy(c Case) string { return cmp.Or(c.Policy, f.Policy) }
 
 // ReadCases reads the cases of all policies, by their paths.
 func ReadCases(fsys fs.FS) (map[string]Cases, error) {

@@ -9,18 +9,24 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Scene has the values of words such as $(own), without the parentheses.
-type Scene map[string]string
+// Scene has the values of words such as $(own), by the word, and the objects that a case names as
+// its base. A case with an empty word, or with a base that is nil, is not an attack.
+type Scene struct {
+	Words map[string]string
+	Bases map[string]client.Object
+}
 
 // ReplaceWords replaces the words in a text.
 func (s Scene) ReplaceWords(text string) string { return s.newReplacer(0).Replace(text) }
 
 func (s Scene) newReplacer(index int) *strings.Replacer {
 	words := []string{"INDEX", strconv.Itoa(index)}
-	for word, value := range s {
+	for word, value := range s.Words {
 		words = append(words, "$("+word+")", value)
 	}
 	return strings.NewReplacer(words...)
@@ -29,15 +35,15 @@ func (s Scene) newReplacer(index int) *strings.Replacer {
 // BuildObjects returns the object of a case's request, and the old object of an update. The objects
 // of an attack or mirror are named like it, unless the case sets a name.
 func (f *Cases) BuildObjects(c Case, s Scene) (object, old *unstructured.Unstructured, err error) {
-	base := f.Object
-	if c.Object != nil {
-		base = c.Object
+	base, err := f.findBase(c, s)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: base: %w", c.Name, err)
 	}
 	if object, err = mergeObject(base, c.Set, s); err != nil {
 		return nil, nil, fmt.Errorf("%s: set: %w", c.Name, err)
 	}
 	if object.GetNamespace() == "" {
-		object.SetNamespace(s["own"])
+		object.SetNamespace(s.Words["own"])
 	}
 	_, named, _ := unstructured.NestedString(c.Set, "metadata", "name")
 	if name := cmp.Or(c.Attack, c.Mirror); name != "" && !named {
@@ -56,6 +62,20 @@ func (f *Cases) BuildObjects(c Case, s Scene) (object, old *unstructured.Unstruc
 	return object, old, nil
 }
 
+// findBase returns the object that a case modifies.
+func (f *Cases) findBase(c Case, s Scene) (map[string]any, error) {
+	switch base, known := s.Bases[c.Base]; {
+	case known:
+		return runtime.DefaultUnstructuredConverter.ToUnstructured(base)
+	case c.Base != "":
+		return nil, fmt.Errorf("%q is unknown", c.Base)
+	case c.Object != nil:
+		return c.Object, nil
+	default:
+		return f.Object, nil
+	}
+}
+
 func mergeObject(base, patch map[string]any, s Scene) (*unstructured.Unstructured, error) {
 	content, err := MergePatch(base, patch, s)
 	return &unstructured.Unstructured{Object: content}, err
@@ -65,6 +85,9 @@ func mergeObject(base, patch map[string]any, s Scene) (*unstructured.Unstructure
 func MergePatch(base, patch map[string]any, s Scene) (map[string]any, error) {
 	document, err := marshalExpanded(base, s)
 	if err != nil {
+		return nil, err
+	}
+	if patch, err = mergeItems(base, patch, s); err != nil {
 		return nil, err
 	}
 	over, err := marshalExpanded(patch, s)
@@ -78,6 +101,40 @@ func MergePatch(base, patch map[string]any, s Scene) (map[string]any, error) {
 	// Integers stay integers, as in an API server.
 	err = utiljson.Unmarshal(document, &content)
 	return content, err
+}
+
+// mergeItems replaces each {$each: PATCH} by the list in the same place of base, with the patch merged
+// over each of its items.
+func mergeItems(base, patch map[string]any, s Scene) (map[string]any, error) {
+	out := make(map[string]any, len(patch))
+	for key, value := range patch {
+		out[key] = value
+		inside, isMap := value.(map[string]any)
+		if !isMap {
+			continue
+		}
+		var err error
+		each, isEach := inside["$each"].(map[string]any)
+		switch below := base[key].(type) {
+		case []any:
+			if !isEach {
+				continue
+			}
+			list := make([]any, len(below))
+			for i := range below {
+				item, _ := below[i].(map[string]any)
+				if list[i], err = MergePatch(item, each, s); err != nil {
+					return nil, err
+				}
+			}
+			out[key] = list
+		case map[string]any:
+			if out[key], err = mergeItems(below, inside, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
 }
 
 // marshalExpanded treats nil as an empty map: null would remove the field that it is merged over.
@@ -112,6 +169,9 @@ func (s Scene) expand(v any, index int) any {
 		}
 		out := make(map[string]any, len(v))
 		for key, value := range v {
+			if strings.Contains(key, "$(") {
+				key = s.ReplaceWords(key)
+			}
 			out[key] = s.expand(value, index)
 		}
 		return out

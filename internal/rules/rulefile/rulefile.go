@@ -32,7 +32,8 @@
 //	cases: ...
 //
 // Type [Cases] documents the cases. fastPath, costly, loopFree and usuallyFast are described at
-// [admissionpolicy.Rule]. Expressions are Go templates: {{clusterWide}} is replaced by the
+// [admissionpolicy.Rule]. A rule on pods applies to templates of pods, too, unless appliesTo is pods or
+// templates. Expressions are Go templates: {{clusterWide}} is replaced by the
 // result of a function of the wall, {{template "hosts" "oldObject"}} by the policy's fragment of
 // that name, in which {{.}} is the argument.
 package rulefile
@@ -70,6 +71,7 @@ type sharedPart struct {
 	ExcludingLabels    []string          `json:"excludingLabels"`
 	IgnoresTenantRules bool              `json:"ignoresTenantRules"`
 	ClusterWide        bool              `json:"clusterWide"`
+	WarnOnly           bool              `json:"warnOnly"`
 	MatchConditions    map[string]string `json:"matchConditions"`
 	Bounds             []bound           `json:"bounds"`
 	EarlyVariables     []variable        `json:"earlyVariables"`
@@ -93,6 +95,7 @@ type rulePart struct {
 	Costly            bool       `json:"costly"`
 	LoopFree          bool       `json:"loopFree"`
 	UsuallyFast       bool       `json:"usuallyFast"`
+	AppliesTo         string     `json:"appliesTo"`
 }
 
 // ReadPolicies reads the policies of all folders. The functions are available to the templates
@@ -136,6 +139,12 @@ func (p *Policy) check(fsys fs.FS) error {
 	file := path.Join(p.name, policyFile)
 	if _, known := selections[p.shared.Selection]; !known {
 		return fmt.Errorf("%s: selection: %q is unknown: write marked or unmarked", file, p.shared.Selection)
+	}
+	for _, r := range p.rules {
+		if !slices.Contains([]string{"", appliesToPods, appliesToTemplates}, r.AppliesTo) {
+			return fmt.Errorf("%s/%s.yaml: appliesTo: %q is unknown: write pods or templates",
+				p.name, r.Name, r.AppliesTo)
+		}
 	}
 	files, err := fs.ReadDir(fsys, p.name)
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/rules/attack"
@@ -77,6 +80,7 @@ func TestErrorsNameFileAndField(t *testing.T) {
 		"a template":               {"{{quote .}}", "{{quot .}}", `function "quot" not defined`},
 		"a rule without a file":    {"[type]", "[type, other]", "croft-services/other.yaml"},
 		"a file without a rule":    {"[type]", "[]", "croft-services/policy.yaml: rules: list type"},
+		"an unknown target":        {"summary:", "appliesTo: x\nsummary:", `type.yaml: appliesTo: "x" is unknown`},
 		"an unknown selection":     {"rules:", "selection: x\nrules:", `policy.yaml: selection: "x" is unknown`},
 		"a third document":         {"cases:", "\n---\ncases:", "it has 3 documents"},
 		"an unknown field of case": {"{mirror: write-service,", "{mirror: write-service, gaol: x,", `type.yaml: unknown field "cases[3].gaol"`},
@@ -100,7 +104,7 @@ func TestBuildAttacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := func(types ...corev1.ServiceType) map[string]attack.Attack {
-		list, err := BuildAttacks(cases, Scene{"own": "shop", "other": "bank"}, v1alpha1.TenantRulesSpec{ServiceTypes: types})
+		list, err := BuildAttacks(cases, Scene{Words: map[string]string{"own": "shop", "other": "bank"}}, v1alpha1.TenantRulesSpec{ServiceTypes: types})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,5 +142,55 @@ func TestBuildAttacks(t *testing.T) {
 	}
 	if mirror := all["open-port-as-platform"]; mirror.Kind != attack.Mirror || !mirror.OutsideTenants {
 		t.Errorf("the mirror is %+v", mirror)
+	}
+}
+
+func TestBuildPods(t *testing.T) {
+	for appliesTo, want := range map[string][3]int{"": {1, 0, 0}, "pods": {0, 1, 0}, "templates": {0, 0, 1}} {
+		policies, err := ReadPolicies(makeFiles(policyText, "appliesTo: "+appliesTo+ruleText), functions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := policies["croft-services"].BuildPods("ClusterIP")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [3]int{len(pods.Rules), len(pods.PodRules), len(pods.TemplateRules)}; got != want || len(pods.Variables) != 2 {
+			t.Errorf("%q: %v rules for both, pods and templates, want %v; variables %v", appliesTo, got, want, pods.Variables)
+		}
+	}
+}
+
+// TestBuildObjects expects patches of list items, and words in keys, over a base of the wall.
+func TestBuildObjects(t *testing.T) {
+	base := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "x"}, {Name: "b", Image: "y"}}}}
+	cases, err := ParseCases([]byte(`
+policy: croft-pods
+cases:
+- {rule: r, attack: take, goal: take, base: pod, refused: true, set: {metadata: {labels: {$(own)/x: z}}, spec: {containers: {$each: {image: z, tty: true}}}}}
+- {rule: r, attack: lack, goal: lack, base: none, refused: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene := Scene{Words: map[string]string{"own": "shop"}, Bases: map[string]client.Object{"pod": base, "none": nil}}
+	attacks, err := BuildAttacks(map[string]Cases{"file": cases}, scene, v1alpha1.TenantRulesSpec{})
+	if err != nil || len(attacks) != 1 {
+		t.Fatalf("%d attacks: %v", len(attacks), err)
+	}
+	object, _, err := cases.BuildObjects(cases.Cases[0], scene)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod); err != nil {
+		t.Fatal(err)
+	}
+	containers := pod.Spec.Containers
+	if len(containers) != 2 || containers[1].Name != "b" || containers[1].Image != "z" || !containers[0].TTY || pod.Labels["shop/x"] != "z" {
+		t.Errorf("the object is %v", object)
+	}
+	if base.Spec.Containers[0].Image != "x" {
+		t.Error("the base has changed")
 	}
 }

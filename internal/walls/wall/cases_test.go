@@ -22,7 +22,7 @@ func TestEveryRuleHasCases(t *testing.T) {
 	for _, w := range []string{"network", "nodes", "identity", "policy"} {
 		for _, file := range ruletest.ReadFiles(t, w) {
 			for _, c := range file.Cases {
-				r := rule{file.Policy, c.Rule}
+				r := rule{file.FindPolicy(c), c.Rule}
 				stopped := c.Refused || c.Warning != ""
 				all[r] = cases{all[r].stopped || stopped, all[r].passed || !stopped}
 			}

@@ -18,13 +18,7 @@ type scene struct {
 	host, otherHost string
 }
 
-func (s scene) makeMeta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name}
-}
-
-// Attacks try to escape from the pod, to take more than the tenant's share, to impersonate
-// other users and components, and to change croft's objects.
-func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+func newScene(p *estate.Platform, by, on *estate.Tenant) scene {
 	s := scene{platform: p, attacker: by, target: on, own: by.Namespaces[0], other: on.Namespaces[0], otherHost: "www.example.org"}
 	if len(by.Domains) > 0 {
 		s.host = chooseHost(by.Domains[0])
@@ -32,10 +26,23 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	if len(on.Domains) > 0 {
 		s.otherHost = chooseHost(on.Domains[0])
 	}
+	return s
+}
+
+func (s scene) makeMeta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name}
+}
+
+// Attacks try to escape from the pod, to take more than the tenant's share, to impersonate
+// other users and components, and to change croft's objects.
+func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
+	s := newScene(p, by, on)
 	var all []attack.Attack
 	for _, attacks := range [][]attack.Attack{
-		s.buildEscapeAttacks(), s.buildPodAttacks(), s.buildShareAttacks(), s.buildSizeAttacks(), s.buildControllerAttacks(), s.buildVolumeAttacks(), s.buildClaimAttacks(), s.buildServiceAttacks(), s.buildGatewayAttacks(), s.buildRequestAttacks(), s.buildAddonAttacks(), s.buildControlAttacks(),
-		s.buildSharingMirrors(), s.buildIdentityAttacks(), s.buildTokenAttacks(), s.buildSourceMirrors(), s.buildBoundsAttacks(), s.buildOutsideMirrors(), s.buildFileAttacks(),
+		s.buildEscapeAttacks(), s.buildPodAttacks(), s.buildShareAttacks(), s.buildSizeAttacks(), s.buildVolumeAttacks(),
+		s.buildClaimAttacks(), s.buildRequestAttacks(), s.buildAddonMirrors(), s.buildControlAttacks(),
+		s.buildSharingMirrors(), s.buildIdentityMirrors(), s.buildTokenAttacks(), s.buildSourceMirrors(),
+		s.buildBoundsAttacks(), s.buildOutsideMirrors(), s.buildFileAttacks(),
 	} {
 		all = append(all, attacks...)
 	}

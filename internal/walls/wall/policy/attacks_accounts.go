@@ -71,42 +71,21 @@ func nameOrExample(name string) string {
 	return name
 }
 
-// buildIdentityAttacks claim cloud identities.
-func (s scene) buildIdentityAttacks() []attack.Attack {
-	annotated := func(name, key, value string) *corev1.ServiceAccount {
-		o := &corev1.ServiceAccount{TypeMeta: makeCoreMeta("ServiceAccount"), ObjectMeta: s.makeMeta(name)}
-		if key != "" {
-			o.Annotations = map[string]string{key: value}
-		}
-		return o
-	}
+// buildIdentityMirrors claim the cloud identities that the tenant may use.
+func (s scene) buildIdentityMirrors() []attack.Attack {
 	var all []attack.Attack
 	for _, identity := range s.attacker.Allowances.CloudIdentities {
 		name, summary := "use-cloud-identity-as-allowed", "give a ServiceAccount an identity at a cloud that the tenant may use"
 		if beginning, ok := strings.CutSuffix(identity, "*"); ok {
 			name, summary, identity = "use-cloud-identity-among-allowed", "give a ServiceAccount one of the identities at a cloud that the tenant may use", beginning+"croft-verify"
 		}
-		all = append(all, attack.NewCreate(name, summary, attack.Nobody, annotated("use-cloud-identity", cloudIdentities[0], identity)))
+		account := &corev1.ServiceAccount{TypeMeta: makeCoreMeta("ServiceAccount"), ObjectMeta: s.makeMeta("use-cloud-identity")}
+		account.Annotations = map[string]string{"eks.amazonaws.com/role-arn": identity}
+		all = append(all, attack.NewCreate(name, summary, attack.Nobody, account))
 	}
 	all = slices.CompactFunc(all, func(a, b attack.Attack) bool { return a.Name == b.Name })
-	if slices.Contains(s.attacker.Allowances.CloudIdentities, "*") {
-		return all
-	}
-	by := attack.ByPolicy(AccountsPolicy, CloudIdentityRule)
-	for _, cloud := range []struct{ name, key, identity string }{
-		{"aws-role", cloudIdentities[0], "arn:aws:iam::123456789012:role/croft-verify-other"},
-		{"google-account", cloudIdentities[1], "croft-verify-other@example.iam.gserviceaccount.com"},
-		{"azure-client", cloudIdentities[2], "00000000-0000-0000-0000-000000000000"},
-		{"alibaba-role", cloudIdentities[3], "croft-verify-other"},
-	} {
-		all = append(all, attack.NewCreate("take-"+cloud.name, "give a ServiceAccount an identity at a cloud that is not the tenant's, by "+cloud.key, by, annotated("take-"+cloud.name, cloud.key, cloud.identity)))
-	}
 	return attack.WithReason("if the cloud's trust policy covers several namespaces, the identity gives access to another's buckets, keys and databases",
-		[]string{"https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html"},
-		append(all, attack.NewUpdate("take-aws-role-later", "give an existing ServiceAccount a role at AWS that is not the tenant's", by, annotated("take-aws-role-later", "", ""),
-			func(o *corev1.ServiceAccount) {
-				o.Annotations = map[string]string{cloudIdentities[0]: "arn:aws:iam::123456789012:role/croft-verify-other"}
-			}))...)
+		[]string{"https://docs.aws.amazon.com/eks/latest/userguide/associate-service-account-role.html"}, all...)
 }
 
 // buildTokenAttacks outlive their owner's access.
@@ -122,21 +101,8 @@ func (s scene) buildTokenAttacks() []attack.Attack {
 		}
 		return a
 	}
-	secret := func(name string, kind corev1.SecretType) *corev1.Secret {
-		o := &corev1.Secret{TypeMeta: makeCoreMeta("Secret"), ObjectMeta: s.makeMeta(name), Type: kind}
-		o.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
-		return o
-	}
 	longest := *s.attacker.Allowances.MaxTokenExpirationSeconds
-	all := []attack.Attack{
+	return attack.WithReason("a copied token is valid until it expires, also after its owner has left", nil,
 		token("take-token-for-long", "ask for a token of a service account for longer than the tenant may", attack.ByPolicy(AccountsPolicy, TokenExpirationRule), longest+1),
-		token("take-a-token", "ask for a token of a service account", attack.Nobody, longest),
-		attack.NewCreate("write-bootstrap-token", "write a token with which nodes join the cluster", attack.ByPolicy(AccountsPolicy, BootstrapTokenRule), secret("write-bootstrap-token", bootstrapSecretType)),
-	}
-	if *s.attacker.Allowances.TokenSecrets {
-		all = append(all, attack.NewCreate("keep-token-as-allowed", "have a token of a service account written into a Secret, as the tenant may", attack.Nobody, secret("keep-token", tokenSecretType)))
-	} else {
-		all = append(all, attack.NewCreate("keep-token-for-ever", "have a token of a service account that never expires written into a Secret", attack.ByPolicy(AccountsPolicy, TokenSecretRule), secret("keep-token-for-ever", tokenSecretType)))
-	}
-	return attack.WithReason("a copied token is valid until it expires, also after its owner has left", nil, all...)
+		token("take-a-token", "ask for a token of a service account", attack.Nobody, longest))
 }

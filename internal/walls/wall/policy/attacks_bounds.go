@@ -12,6 +12,13 @@ import (
 	"croft.dev/croft/internal/rules/attack"
 )
 
+// The bounds that these attacks exceed: see policy.yaml of the policies.
+const (
+	mostFinalizers = 50
+	mostHosts      = 250
+	mostMarks      = 250
+)
+
 // buildBoundsAttacks are objects with lists that croft's own rules would take seconds to evaluate, on an
 // API server that all tenants share.
 func (s scene) buildBoundsAttacks() []attack.Attack {

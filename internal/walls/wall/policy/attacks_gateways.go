@@ -8,23 +8,6 @@ import (
 
 const gateway = "gateway.networking.k8s.io"
 
-// buildGatewayAttacks announce other tenants' hosts by the Gateway API, if the cluster has it.
-func (s scene) buildGatewayAttacks() []attack.Attack {
-	var all []attack.Attack
-	announce := func(by string, object *unstructured.Unstructured) {
-		object.SetAnnotations(map[string]string{externalDNS: s.otherHost})
-		all = append(all, attack.NewCreate("announce-other-host-by-"+by, "have external-dns point another tenant's host at a "+object.GetKind(),
-			attack.ByPolicy(AnnotationsPolicy, AnnotatedHostsRule), object))
-	}
-	if s.host != "" {
-		announce("http", s.makeRoute("HTTPRoute", "announce-route", s.host))
-		announce("grpc", s.makeRoute("GRPCRoute", "announce-route", s.host))
-		announce("tls", s.makeRoute("TLSRoute", "announce-route", s.host))
-		announce("gateway", s.makeGateway("announce-gateway", s.host))
-	}
-	return attack.WithReason("a tenant that routes another's host can read its users' passwords", nil, all...)
-}
-
 // setField writes a field of an attack's object. It cannot fail, since these objects consist of
 // maps, lists and strings only.
 func setField(u *unstructured.Unstructured, value any, path ...string) {

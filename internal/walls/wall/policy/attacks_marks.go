@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -32,11 +31,6 @@ func (s scene) buildMarkAttacks() []attack.Attack {
 	limits := &corev1.LimitRange{TypeMeta: makeCoreMeta("LimitRange"), ObjectMeta: meta(Name)}
 	quota := &corev1.ResourceQuota{TypeMeta: makeCoreMeta("ResourceQuota"), ObjectMeta: meta(Name)}
 	byPolicy := attack.ByPolicy(ProtectionPolicy, ProtectionRule)
-	forged := &networkingv1.NetworkPolicy{
-		TypeMeta:   isolation.TypeMeta,
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-forge-mark", Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}},
-		Spec:       networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}},
-	}
 	widen := func(r *v1alpha1.TenantRules) { r.Spec.Pools = []string{"any"} }
 	raise := func(q *corev1.ResourceQuota) { q.Spec.Hard = corev1.ResourceList{} }
 	loosen := func(l *corev1.LimitRange) { l.Spec.Limits = nil }
@@ -57,7 +51,6 @@ func (s scene) buildMarkAttacks() []attack.Attack {
 			rb.Subjects = append(rb.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"})
 		})),
 		attack.NewDelete("delete-access", "remove others' access by deleting croft's RoleBinding", byPolicy, access),
-		attack.NewCreate("forge-mark", "put croft's mark on an object of one's own", byPolicy, forged),
 		attack.NewDelete("delete-limits", "delete the LimitRange", attack.ByRBAC, limits),
 		withoutSetup(attack.NewUpdate("edit-rules", "edit the TenantRules", attack.ByRBAC, rules, widen)),
 		attack.NewDelete("delete-rules", "delete the TenantRules", attack.ByRBAC, rules),
@@ -66,78 +59,21 @@ func (s scene) buildMarkAttacks() []attack.Attack {
 		attack.GrantToEveryone(attack.NewDelete("delete-rules-when-permitted", "delete the TenantRules", byPolicy, rules), makePolicyRule("croft.dev", "tenantrules", "delete")),
 		attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-limits-when-permitted", "edit the LimitRange", byPolicy, limits, loosen)), makePolicyRule("", "limitranges", "get", "update")),
 	)
-	marked := func(o client.Object) client.Object {
-		o.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
-		return o
-	}
 	own := buildTenantRules(s.platform, s.attacker, s.own)
+	own.SetLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 	all = append(all,
 		attack.GrantToEveryone(attack.NewDelete("delete-limits-when-permitted", "delete the LimitRange", byPolicy, limits), makePolicyRule("", "limitranges", "delete")),
-		attack.GrantToEveryone(attack.NewCreate("forge-mark-on-limits-when-permitted", "put croft's mark on a LimitRange of one's own", byPolicy,
-			marked(&corev1.LimitRange{TypeMeta: limits.TypeMeta, ObjectMeta: meta("croft-forged")})), makePolicyRule("", "limitranges", "create")),
-		attack.GrantToEveryone(attack.NewCreate("forge-rules-when-permitted", "write TenantRules with croft's mark", byPolicy, marked(own)), makePolicyRule("croft.dev", "tenantrules", "create")),
-		attack.NewCreate("forge-mark-on-access", "put croft's mark on a RoleBinding of one's own", byPolicy, marked(&rbacv1.RoleBinding{
-			TypeMeta: access.TypeMeta, ObjectMeta: meta("croft-forged"), Subjects: []rbacv1.Subject{makeAccount(s.own, "default")},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-" + string(v1alpha1.RoleViewer)},
-		})),
+		attack.GrantToEveryone(attack.NewCreate("forge-rules-when-permitted", "write TenantRules with croft's mark", byPolicy, own), makePolicyRule("croft.dev", "tenantrules", "create")),
 		attack.SendAsAdmin(withoutSetup(attack.NewUpdate("edit-limits-as-platform", "edit the LimitRange", attack.Nobody, limits, func(l *corev1.LimitRange) {
 			l.Annotations = map[string]string{"example.com/note": "raised"}
 		}))),
 	)
-	all = append(all, s.buildSourceMarkAttacks()...)
 	if len(s.attacker.Quota) > 0 {
 		all = append(all,
 			attack.NewDelete("delete-quota", "delete the ResourceQuota", attack.ByRBAC, quota),
 			attack.GrantToEveryone(withoutSetup(attack.NewUpdate("edit-quota-when-permitted", "edit the ResourceQuota", byPolicy, quota, raise)), makePolicyRule("", "resourcequotas", "get", "update")))
 	}
 	return attack.WithReason("a tenant that can remove a wall is not isolated", nil, all...)
-}
-
-// buildSourceMarkAttacks are attacks on the objects that apply a tenant's sources.
-func (s scene) buildSourceMarkAttacks() []attack.Attack {
-	byPolicy := attack.ByPolicy(ProtectionPolicy, ProtectionRule)
-	marks := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
-	custom := func(apiVersion, kind string, spec map[string]any) func(string) client.Object {
-		return func(name string) client.Object {
-			o := attack.NewCustomObject(apiVersion, kind, s.own, "croft-"+name, spec)
-			o.SetLabels(marks)
-			return o
-		}
-	}
-	host := s.findSourceHost()
-	var all []attack.Attack
-	for _, kind := range []struct {
-		name, object string
-		made         func(string) client.Object
-		edit         func(*unstructured.Unstructured)
-	}{
-		{"repository", "GitRepository", custom("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{"interval": "1m", "url": "https://" + host + "/app"}),
-			func(u *unstructured.Unstructured) { setField(u, "https://"+host+"/mine", "spec", "url") }},
-		{"artifact", "OCIRepository", custom("source.toolkit.fluxcd.io/v1", "OCIRepository", map[string]any{"interval": "1m", "url": "oci://" + host + "/app"}),
-			func(u *unstructured.Unstructured) { setField(u, "oci://"+host+"/mine", "spec", "url") }},
-		{"kustomization", "Kustomization", custom("kustomize.toolkit.fluxcd.io/v1", "Kustomization", map[string]any{
-			"interval": "1m", "prune": true, "serviceAccountName": "croft-deployer", "sourceRef": map[string]any{"kind": "GitRepository", "name": "app"},
-		}), func(u *unstructured.Unstructured) { setField(u, "default", "spec", "serviceAccountName") }},
-	} {
-		all = append(all,
-			attack.NewCreate("forge-mark-on-"+kind.name, "put croft's mark on a "+kind.object+" of one's own", byPolicy, kind.made("forge-mark-on-"+kind.name)),
-			attack.NewUpdate("edit-croft-"+kind.name, "have Flux do something else by a "+kind.object+" of croft", byPolicy, kind.made("edit-croft-"+kind.name), func(o client.Object) {
-				if u, ok := o.(*unstructured.Unstructured); ok {
-					kind.edit(u)
-				}
-			}),
-			withSetup(attack.NewDelete("delete-croft-"+kind.name, "delete a "+kind.object+" of croft", byPolicy, kind.made("delete-croft-"+kind.name))),
-		)
-	}
-	deployer := func(name string) *corev1.ServiceAccount {
-		return &corev1.ServiceAccount{TypeMeta: makeCoreMeta("ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-" + name, Labels: marks}}
-	}
-	return append(all,
-		attack.NewCreate("forge-mark-on-account", "put croft's mark on a ServiceAccount of one's own", byPolicy, deployer("forge-mark-on-account")),
-		attack.NewUpdate("edit-croft-account", "have pods get a token of the ServiceAccount with which Flux applies sources", byPolicy, deployer("edit-croft-account"),
-			func(o *corev1.ServiceAccount) { o.AutomountServiceAccountToken = ptr.To(true) }),
-		withSetup(attack.NewDelete("delete-croft-account", "delete the ServiceAccount with which Flux applies sources", byPolicy, deployer("delete-croft-account"))),
-	)
 }
 
 // buildCalicoMarkAttacks are attacks on the guard, which croft writes in Calico's API. RBAC stops them
@@ -177,12 +113,6 @@ func (s scene) buildCalicoMarkAttacks() []attack.Attack {
 // created before the attack.
 func withoutSetup(a attack.Attack) attack.Attack {
 	a.Setup = nil
-	return a
-}
-
-// withSetup returns an attack on an object that is created before the attack.
-func withSetup(a attack.Attack) attack.Attack {
-	a.Setup = []client.Object{a.Request.Object}
 	return a
 }
 

@@ -49,7 +49,7 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 	limits := &corev1.LimitRange{TypeMeta: makeCoreMeta("LimitRange"), ObjectMeta: meta("limits")}
 	limits.Labels = map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	identity := &corev1.ServiceAccount{TypeMeta: makeCoreMeta("ServiceAccount"), ObjectMeta: meta("account")}
-	identity.Annotations = map[string]string{cloudIdentities[0]: "arn:aws:iam::999999999999:role/any"}
+	identity.Annotations = map[string]string{"eks.amazonaws.com/role-arn": "arn:aws:iam::999999999999:role/any"}
 	everybody := &rbacv1.RoleBinding{
 		TypeMeta: makeRBACMeta("RoleBinding"), ObjectMeta: meta("access"), Subjects: []rbacv1.Subject{makeGroup("system:authenticated")},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-" + string(v1alpha1.RoleViewer)},

@@ -21,22 +21,10 @@ const podSecurityStandards = "https://kubernetes.io/docs/concepts/security/pod-s
 // buildPodAttacks are pods with forbidden fields, apart from placement.
 func (s scene) buildPodAttacks() []attack.Attack {
 	may, asking := s.attacker.Allowances, &podAttacks{scene: s}
-	if !slices.Contains(may.Registries, "*") {
-		asking.addImageAttacks()
-	}
 	if !slices.Contains(may.ImagePullPolicies, corev1.PullNever) {
 		asking.addCachedImageAttacks()
 	}
-	if !slices.Contains(may.PriorityClasses, "*") {
-		asking.addPriorityAttacks()
-	}
 	asking.addGracePeriodAttacks()
-	asking.addMarkAttacks()
-	if !slices.Contains(may.CSIDrivers, "*") {
-		asking.addInlineVolumeAttacks()
-	}
-	asking.addDisruptionAttacks()
-	asking.addHostnameAttacks()
 	return attack.WithReason("a tenant that takes more than its share takes it from others", nil, append(asking.all, s.buildTerminationAttacks()...)...)
 }
 
@@ -56,34 +44,6 @@ func (s *podAttacks) addTemplateWarning(name, summary, rule string, edit func(*c
 
 func (s *podAttacks) addMirror(name, summary string, edit func(*corev1.Pod)) {
 	s.all = append(s.all, attack.NewCreate(name, summary, attack.Nobody, s.makePod(name, edit)))
-}
-
-// addImageAttacks come from registries that the tenant may not use.
-func (s *podAttacks) addImageAttacks() {
-	image := func(ref string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) { p.Spec.Containers[0].Image = ref }
-	}
-	s.addRefused("pull-from-other-registry", "run an image from a registry that is not the tenant's", RegistryRule, image("registry.example.com/other/app:1"))
-	s.addRefused("pull-from-other-path", "run an image from a path of the registry that is not the tenant's", RegistryRule, image(s.attacker.Allowances.Registries[0]+"-other/app:1"))
-	s.addRefused("pull-from-shouting-registry", "run an image from a registry whose name has no dot, but capitals", RegistryRule, image("REGISTRY/other/app:1"))
-	s.addRefused("pull-init-from-other-registry", "run an image from another registry as an init container", RegistryRule, func(p *corev1.Pod) {
-		p.Spec.InitContainers = []corev1.Container{*p.Spec.Containers[0].DeepCopy()}
-		p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Image = "init", "registry.example.com/other/app:1"
-	})
-	s.addRefused("mount-image-from-other-registry", "mount an image from another registry as a volume", RegistryRule, func(p *corev1.Pod) {
-		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/other/app:1"}}}}
-	})
-	s.all = append(s.all, attack.NewUpdate("pull-from-other-registry-later", "change the image of an existing pod to another registry's", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
-		s.makePod("pull-from-other-registry-later"), image("registry.example.com/other/app:1")))
-	debug := attack.NewUpdate("debug-from-other-registry", "debug a pod by an image of another registry", attack.ByPolicy(admissionpolicy.PodsPolicy, RegistryRule),
-		s.makePod("debug-from-other-registry"), func(p *corev1.Pod) {
-			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{makeEphemeralContainer(func(c *corev1.EphemeralContainer) { c.Image = "registry.example.com/other/app:1" })}
-		})
-	debug.Request.Subresource = "ephemeralcontainers"
-	s.all = append(s.all, debug)
-	s.addTemplateWarning("pull-from-other-registry-in-template", "run an image from another registry by a Deployment", RegistryRule, func(t *corev1.PodTemplateSpec) {
-		t.Spec.Containers[0].Image = "registry.example.com/other/app:1"
-	})
 }
 
 // addCachedImageAttacks are images that another tenant has pulled to the node.
@@ -139,16 +99,6 @@ func (s *podAttacks) addCachedImageAttacks() {
 		}))
 }
 
-// addPriorityAttacks pre-empt other pods.
-func (s *podAttacks) addPriorityAttacks() {
-	s.addRefused("pre-empt-others", "ask for a priority class that pre-empts every pod", PriorityRule, func(p *corev1.Pod) {
-		p.Spec.PriorityClassName = "system-cluster-critical"
-	})
-	s.addTemplateWarning("pre-empt-others-in-template", "ask for a priority class by a Deployment", PriorityRule, func(t *corev1.PodTemplateSpec) {
-		t.Spec.PriorityClassName = "system-cluster-critical"
-	})
-}
-
 // addGracePeriodAttacks exceed the tenant's maximum.
 func (s *podAttacks) addGracePeriodAttacks() {
 	s.addRefused("end-never", "take longer to terminate than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
@@ -183,53 +133,6 @@ func (s *podAttacks) addGracePeriodAttacks() {
 		slow(live)(p)
 		p.Spec.Containers[0].LivenessProbe.TerminationGracePeriodSeconds = s.attacker.Allowances.MaxTerminationGracePeriodSeconds
 	})
-}
-
-// addMarkAttacks are croft's labels.
-func (s *podAttacks) addMarkAttacks() {
-	marked := map[string]string{v1alpha1.TenantLabel: s.target.Name}
-	s.addRefused("mark-pod", "label a pod as another tenant's, by a label of croft", PodMarksRule, func(p *corev1.Pod) { p.Labels = marked })
-	s.all = append(s.all, attack.NewUpdate("mark-pod-later", "label an existing pod as another tenant's, by a label of croft", attack.ByPolicy(admissionpolicy.PodsPolicy, PodMarksRule),
-		s.makePod("mark-pod-later"), func(p *corev1.Pod) { p.Labels = marked }))
-	s.addTemplateWarning("mark-pods-in-template", "label the pods of a Deployment as another tenant's, by a label of croft", PodMarksRule, func(t *corev1.PodTemplateSpec) {
-		t.Labels[v1alpha1.TenantLabel] = s.target.Name
-	})
-}
-
-// addInlineVolumeAttacks mount inline volumes of a CSI driver.
-func (s *podAttacks) addInlineVolumeAttacks() {
-	inline := func(driver string) []corev1.Volume {
-		return []corev1.Volume{{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: driver}}}}
-	}
-	// The restricted level would also refuse a driver that lacks the label for inline
-	// volumes.
-	s.addRefused("mount-inline-driver", "mount an inline volume of a CSI driver", InlineCSIRule, func(p *corev1.Pod) { p.Spec.Volumes = inline("csi.example.com") })
-	s.addTemplateWarning("mount-inline-driver-in-template", "mount an inline volume of a CSI driver by a Deployment", InlineCSIRule, func(t *corev1.PodTemplateSpec) { t.Spec.Volumes = inline("csi.example.com") })
-}
-
-// addDisruptionAttacks keeps a node from being disrupted.
-func (s *podAttacks) addDisruptionAttacks() {
-	hold := map[string]string{"karpenter.sh/do-not-disrupt": "true"}
-	if *s.attacker.Allowances.DoNotDisrupt {
-		s.addMirror("hold-node-as-allowed", "keep a node from being disrupted, as the tenant may", func(p *corev1.Pod) { p.Annotations = hold })
-	} else {
-		s.addRefused("hold-node", "keep a node from ever being disrupted", DoNotDisruptRule, func(p *corev1.Pod) { p.Annotations = hold })
-		s.all = append(s.all, attack.NewUpdate("hold-node-later", "keep a node from being disrupted by an existing pod", attack.ByPolicy(admissionpolicy.PodsPolicy, DoNotDisruptRule),
-			s.makePod("hold-node-later"), func(p *corev1.Pod) { p.Annotations = hold }))
-		s.addTemplateWarning("hold-node-in-template", "keep nodes from being disrupted by a Deployment", DoNotDisruptRule, func(t *corev1.PodTemplateSpec) { t.Annotations = hold })
-	}
-}
-
-// addHostnameAttacks have DNS records of another tenant's host point to pods.
-func (s *podAttacks) addHostnameAttacks() {
-	foreign := map[string]string{"external-dns.alpha.kubernetes.io/internal-hostname": s.otherHost}
-	s.addRefused("announce-pod-as-other-host", "have a DNS record of another tenant's host point at a pod", PodAnnotationsRule, func(p *corev1.Pod) { p.Annotations = foreign })
-	s.addTemplateWarning("announce-pods-as-other-host", "have a DNS record of another tenant's host point at the pods of a Deployment", PodAnnotationsRule,
-		func(t *corev1.PodTemplateSpec) { t.Annotations = foreign })
-	s.all = append(s.all, attack.NewUpdate("announce-pods-as-other-host-later", "have a DNS record of another tenant's host point at the pods of an existing template",
-		attack.ByWarning(admissionpolicy.PodTemplatesPolicy, PodAnnotationsRule), &corev1.PodTemplate{
-			TypeMeta: makeCoreMeta("PodTemplate"), ObjectMeta: s.makeMeta("announce-pods-later"), Template: attack.NewTemplate(),
-		}, func(t *corev1.PodTemplate) { t.Template.Annotations = foreign }))
 }
 
 // buildTerminationAttacks delay the end of pods, and so the removal of their nodes.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -178,30 +177,6 @@ func (s scene) buildLargePlatformMirrors(large func(client.Object) client.Object
 		attack.SendAsAdmin(attack.NewCreate("fill-endpoints-as-platform", "write Endpoints of more than maxOtherObjectBytes", attack.Nobody, large(endpoints))),
 		attack.SendAsAdmin(attack.NewCreate("fill-a-slice-as-platform", "write an EndpointSlice of more than maxOtherObjectBytes", attack.Nobody, large(slice))),
 	}
-}
-
-// buildControllerAttacks are objects that occupy the controllers of the whole cluster.
-func (s scene) buildControllerAttacks() []attack.Attack {
-	owned := func(o client.Object, owners int) {
-		for i := range owners {
-			name := "gone-" + strconv.Itoa(i)
-			o.SetOwnerReferences(append(o.GetOwnerReferences(), metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: types.UID(name)}))
-		}
-	}
-	config := func(name string, owners int) *corev1.ConfigMap {
-		c := &corev1.ConfigMap{TypeMeta: makeCoreMeta("ConfigMap"), ObjectMeta: s.makeMeta(name)}
-		owned(c, owners)
-		return c
-	}
-	byOwners := attack.ByPolicy(SizesPolicy, OwnerCountRule)
-	return attack.WithReason("the garbage collector and the autoscaler work for all tenants in turn, and for each at a bounded rate", nil,
-		attack.NewCreate("name-many-owners", "have the garbage collector look up many owners that do not exist", byOwners, config("name-many-owners", maxOwners+1)),
-		attack.NewUpdate("name-many-owners-later", "have the garbage collector look up many owners of an existing object", byOwners, config("name-many-owners-later", 0),
-			func(c *corev1.ConfigMap) { owned(c, maxOwners+1) }),
-		attack.NewCreate("name-many-owners-of-a-pod", "have the garbage collector look up many owners of a pod", attack.ByPolicy(admissionpolicy.PodsPolicy, OwnerCountRule),
-			s.makePod("name-many-owners-of-a-pod", func(p *corev1.Pod) { owned(p, maxOwners+1) })),
-		attack.NewCreate("name-some-owners", "write an object with several owners", attack.Nobody, config("name-some-owners", 3)),
-	)
 }
 
 // makeAutoscaler returns an autoscaler with the given number of metrics.

@@ -4,10 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,11 +97,6 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 	}
 	all = attack.WithReason("the disk, or the server, may hold another tenant's data, and no NetworkPolicy applies on a node", []string{podSecurityStandards}, all...)
 
-	ephemeral := func(edit func(*corev1.PersistentVolumeClaimTemplate)) corev1.VolumeSource {
-		t := corev1.PersistentVolumeClaimTemplate{Spec: s.makeClaimSpec()}
-		edit(&t)
-		return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &t}}
-	}
 	harmless := []corev1.VolumeSource{
 		{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 		{Secret: &corev1.SecretVolumeSource{SecretName: "password"}},
@@ -112,64 +105,12 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 		{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 		{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}},
 		{Image: &corev1.ImageVolumeSource{Reference: attack.ChooseImage(s.attacker.Allowances.Registries), PullPolicy: corev1.PullAlways}},
-		ephemeral(func(*corev1.PersistentVolumeClaimTemplate) {}),
+		{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: s.makeClaimSpec()}}},
 	}
-	all = append(all,
+	return append(all,
 		attack.NewCreate("mount-volumes", "mount a volume of each type that is one's own", attack.Nobody, pod("mount-volumes", mounting(harmless...))),
 		attack.NewCreate("mount-volumes-in-template", "mount a volume of each type that is one's own by a Deployment", attack.Nobody,
 			s.makeDeployment("mount-volumes-in-template", func(t *corev1.PodTemplateSpec) { mounting(harmless...)(&t.Spec) })))
-
-	set := func(name string, edit func(*corev1.PersistentVolumeClaim)) client.Object {
-		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: s.makeClaimSpec()}
-		edit(&claim)
-		template := attack.NewTemplate()
-		return &appsv1.StatefulSet{
-			TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "StatefulSet"}, ObjectMeta: s.makeMeta(name),
-			Spec: appsv1.StatefulSetSpec{
-				// No pod has to run.
-				Replicas: ptr.To[int32](0),
-				Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template, VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim},
-			},
-		}
-	}
-	type wish struct {
-		name, summary string
-		edit          func(*metav1.ObjectMeta, *corev1.PersistentVolumeClaimSpec)
-	}
-	wishes := []wish{
-		{"other-volume", "a volume by its name", func(_ *metav1.ObjectMeta, c *corev1.PersistentVolumeClaimSpec) { c.VolumeName = "pvc-of-another" }},
-		{"selected-volume", "a volume by its labels", func(_ *metav1.ObjectMeta, c *corev1.PersistentVolumeClaimSpec) {
-			c.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "postgres"}}
-		}},
-		{"volume-on-node", "a volume on a chosen node", func(m *metav1.ObjectMeta, _ *corev1.PersistentVolumeClaimSpec) {
-			m.Annotations = map[string]string{"volume.kubernetes.io/selected-node": "node-of-another"}
-		}},
-		{"large-volume", "more storage than the tenant may", func(_ *metav1.ObjectMeta, c *corev1.PersistentVolumeClaimSpec) {
-			c.Resources.Requests = s.exceedVolumeSize()
-		}},
-	}
-	if !slices.Contains(s.attacker.Allowances.StorageClasses, "") {
-		wishes = append(wishes, wish{"leftover-volume", "any volume without a claim, by the older annotation", func(m *metav1.ObjectMeta, _ *corev1.PersistentVolumeClaimSpec) {
-			m.Annotations = map[string]string{classAnnotation: ""}
-		}})
-	}
-	if !slices.Contains(s.attacker.Allowances.VolumeAttributesClasses, "*") {
-		wishes = append(wishes, wish{"fast-volume", "a volume attributes class", func(_ *metav1.ObjectMeta, c *corev1.PersistentVolumeClaimSpec) {
-			c.VolumeAttributesClassName = ptr.To("io-of-another")
-		}})
-	}
-	var claims []attack.Attack
-	for _, w := range wishes {
-		inPod, inSet := "mount-"+w.name+"-by-pod", "mount-"+w.name+"-by-statefulset"
-		claims = append(claims,
-			attack.NewCreate(inPod, "claim "+w.summary+" by an ephemeral volume", attack.ByPolicy(admissionpolicy.PodsPolicy, ClaimTemplatesRule),
-				pod(inPod, mounting(ephemeral(func(t *corev1.PersistentVolumeClaimTemplate) { w.edit(&t.ObjectMeta, &t.Spec) })))),
-			attack.NewCreate(inSet, "claim "+w.summary+" by a StatefulSet", attack.ByWarning(admissionpolicy.PodTemplatesPolicy, ClaimTemplatesRule),
-				set(inSet, func(c *corev1.PersistentVolumeClaim) { w.edit(&c.ObjectMeta, &c.Spec) })))
-	}
-	claims = append(claims, attack.NewCreate("mount-volumes-by-statefulset", "claim a volume for each pod of a StatefulSet", attack.Nobody,
-		set("mount-volumes-by-statefulset", func(*corev1.PersistentVolumeClaim) {})))
-	return append(all, attack.WithReason("a controller would create a claim that the tenant itself may not create", nil, claims...)...)
 }
 
 // findVolumeType returns the API's name for a volume's type.
@@ -192,10 +133,10 @@ func (s scene) makeClaimSpec() corev1.PersistentVolumeClaimSpec {
 }
 
 // exceedVolumeSize returns more storage than a single claim may request.
-func (s scene) exceedVolumeSize() corev1.ResourceList {
+func (s scene) exceedVolumeSize() string {
 	size := s.attacker.Allowances.MaxVolumeSize.DeepCopy()
 	size.Add(resource.MustParse("1Gi"))
-	return corev1.ResourceList{corev1.ResourceStorage: size}
+	return size.String()
 }
 
 // makeVolumeClaim returns a claim for a volume that the tenant may use.
@@ -207,72 +148,16 @@ func (s scene) makeVolumeClaim(name string, edits ...func(*corev1.PersistentVolu
 	return c
 }
 
-// buildClaimAttacks take volumes of other tenants.
+// buildClaimAttacks claim a volume of the cluster's default class. In a real tenant, this class may be
+// allowed, so the attack creates another object first, and then runs on scratch tenants only.
 func (s scene) buildClaimAttacks() []attack.Attack {
-	claim := s.makeVolumeClaim
-	refused := func(name, summary, rule string, edit func(*corev1.PersistentVolumeClaim)) attack.Attack {
-		return attack.NewCreate(name, summary, attack.ByPolicy(ClaimsPolicy, rule), claim(name, edit))
+	classes := s.attacker.Allowances.StorageClasses
+	if slices.Contains(classes, "*") || slices.Contains(classes, "") {
+		return nil
 	}
-	refusedLater := func(name, summary, rule string, edit func(*corev1.PersistentVolumeClaim)) attack.Attack {
-		return attack.NewUpdate(name, summary, attack.ByPolicy(ClaimsPolicy, rule), claim(name), edit)
-	}
-	annotated := func(key, value string) func(*corev1.PersistentVolumeClaim) {
-		return func(c *corev1.PersistentVolumeClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) }
-	}
-	named := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pvc-of-another" }
-	all := []attack.Attack{
-		refused("claim-other-volume", "claim a volume by its name, which may belong to another tenant", VolumeRule, named),
-		refusedLater("claim-other-volume-later", "claim a volume by its name by an existing claim", VolumeRule, named),
-		refused("select-other-volume", "select a volume by its labels, which may belong to another tenant", SourceRule, func(c *corev1.PersistentVolumeClaim) {
-			c.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "postgres"}}
-		}),
-		refused("claim-on-other-node", "have a volume created on a node of another tenant", BindingRule, annotated("volume.kubernetes.io/selected-node", "node-of-another")),
-		refusedLater("claim-on-other-node-later", "have a volume created on a node of another tenant by an existing claim", BindingRule,
-			annotated("volume.kubernetes.io/selected-node", "node-of-another")),
-		refused("claim-by-other-provisioner", "have a volume created by a provisioner that is not the class's", BindingRule, annotated("volume.kubernetes.io/storage-provisioner", "csi.example.com")),
-		refused("claim-as-bound", "write a claim that claims to be bound", BindingRule, annotated("pv.kubernetes.io/bind-completed", "yes")),
-		refused("claim-too-much", "claim more storage at once than the tenant may", VolumeSizeRule, func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = s.exceedVolumeSize() }),
-		attack.NewCreate("write-a-claim", "claim a volume of a class", attack.Nobody, claim("write-a-claim")),
-		attack.NewCreate("claim-by-class-annotation", "claim a volume of a class by the older annotation", attack.Nobody, claim("claim-by-class-annotation", func(c *corev1.PersistentVolumeClaim) {
-			c.Spec.StorageClassName = nil
-			annotated(classAnnotation, s.findStorageClass())(c)
-		})),
-		attack.NewCreate("claim-as-much-as-allowed", "claim as much storage at once as the tenant may", attack.Nobody, claim("claim-as-much-as-allowed", func(c *corev1.PersistentVolumeClaim) {
-			c.Spec.Resources.Requests[corev1.ResourceStorage] = *s.attacker.Allowances.MaxVolumeSize
-		})),
-		attack.NewUpdate("label-a-claim", "label an existing claim", attack.Nobody, claim("label-a-claim"),
-			func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"app": "postgres"} }),
-	}
-	ofClass := func(name string) func(*corev1.PersistentVolumeClaim) {
-		return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To(name) }
-	}
-	if !slices.Contains(s.attacker.Allowances.StorageClasses, "") {
-		all = append(all,
-			refused("claim-leftover-volume", "claim any volume without a claim, by the empty class", StorageClassRule, ofClass("")),
-			refused("claim-leftover-volume-by-annotation", "claim any volume without a claim, by the older annotation", StorageClassRule, annotated(classAnnotation, "")),
-			refusedLater("claim-leftover-volume-later", "claim any volume without a claim, by the older annotation on an existing claim", StorageClassRule, annotated(classAnnotation, "")),
-		)
-	}
-	if !slices.Contains(s.attacker.Allowances.StorageClasses, "*") {
-		all = append(all,
-			refused("claim-costly-class", "claim a volume of a class that is not the tenant's", StorageClassRule, ofClass("io2-block-express")),
-			refused("claim-costly-class-by-annotation", "claim a volume of a class that is not the tenant's, by the older annotation", StorageClassRule, annotated(classAnnotation, "io2-block-express")),
-		)
-		if !slices.Contains(s.attacker.Allowances.StorageClasses, "") {
-			none := refused("claim-without-class", "claim a volume of no class, where the cluster's default class is not the tenant's", StorageClassRule,
-				func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil })
-			// In a real tenant, the default class may be allowed, so the attack runs on
-			// scratch tenants only.
-			none.Setup = []client.Object{claim("claim-beside-without-class")}
-			all = append(all, none)
-		}
-	}
-	if !slices.Contains(s.attacker.Allowances.VolumeAttributesClasses, "*") {
-		all = append(all, refused("claim-faster-volume", "claim a volume of a volume attributes class that is not the tenant's", AttributesClassRule,
-			func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") }))
-	} else {
-		all = append(all, attack.NewCreate("claim-faster-volume-as-allowed", "claim a volume of a volume attributes class, as the tenant may", attack.Nobody,
-			claim("claim-faster-volume-as-allowed", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = ptr.To("io-of-another") })))
-	}
-	return attack.WithReason("a volume may hold another tenant's data, or exceed the tenant's allowance", nil, all...)
+	none := attack.NewCreate("claim-without-class", "claim a volume of no class, where the cluster's default class is not the tenant's",
+		attack.ByPolicy(ClaimsPolicy, StorageClassRule),
+		s.makeVolumeClaim("claim-without-class", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil }))
+	none.Setup = []client.Object{s.makeVolumeClaim("claim-beside-without-class")}
+	return attack.WithReason("a volume may hold another tenant's data, or exceed the tenant's allowance", nil, none)
 }

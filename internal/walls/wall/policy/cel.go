@@ -4,27 +4,11 @@ import (
 	"strconv"
 	"strings"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
-// write has the operations of most policies.
-var write = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
-
 // The parts that the rules' CEL expressions are built from. A comment "the condition that"
 // means a CEL expression that is true in that case.
-
-// readAnnotations returns an expression for an object's annotations, which are never absent.
-func readAnnotations(metadata string) string {
-	return replaceWords(`(has(META.annotations) ? META.annotations : {})`, "META", metadata)
-}
-
-// readBefore returns an expression on oldObject, or otherwise if there is no old object that
-// rules may compare.
-func readBefore(expression, otherwise string) string {
-	return admissionpolicy.Comparable + ` ? ` + expression + ` : ` + otherwise
-}
 
 // refuseNew returns an expression for the new values of variables.spec for which a condition on
 // VALUE is false.
@@ -67,14 +51,9 @@ func matchGranted(host string) string {
 		variables.wildcards.exists(w, HOST.endsWith(w) && HOST.size() > w.size()))`, "HOST", host)
 }
 
-// buildWildcards returns the variable that granted needs. It has the suffix of each wildcard among
-// the tenant's domains.
-func buildWildcards() admissionpolicy.Variable {
-	return admissionpolicy.Variable{
-		Name:       "wildcards",
-		Expression: `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`,
-	}
-}
+// wildcards is the expression of the variable that matchGranted needs. It has the suffix of each wildcard
+// among the tenant's domains.
+const wildcards = `params.spec.domains.filter(d, d.startsWith("*.")).map(d, d.substring(1))`
 
 // formatHosts returns an expression for the part of a message that lists the tenant's hosts.
 func formatHosts() string {

@@ -39,7 +39,7 @@ func buildConstraints(p *estate.Platform) []admissionpolicy.Constrained {
 				"networking.k8s.io":         {"Ingress"},
 				"gateway.networking.k8s.io": {"Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute"},
 			},
-			CanAudit: true, Policy: checkAnnotations(),
+			CanAudit: true, Policy: buildPolicy(p, "croft-annotations"),
 		},
 	}
 }

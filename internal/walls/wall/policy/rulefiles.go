@@ -3,10 +3,12 @@ package policy
 import (
 	"embed"
 	"io/fs"
+	"slices"
 	"sync"
 	"text/template"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/admissionpolicy"
@@ -21,29 +23,64 @@ var ruleFiles embed.FS
 
 // expressionParts are the functions that the expressions in the rule files may call.
 var expressionParts = template.FuncMap{
-	"clusterWide": func() string { return clusterWide },
+	"byAdmins":            admissionpolicy.ByAdmins,
+	"byVolumeControllers": func() string { return byVolumeControllers },
+	"bindingAnnotations":  func() string { return formatQuoted(BindingAnnotations) },
+	"catalogue":           formatCatalogue,
+	"checkValues":         checkValues,
+	"clusterWide":         func() string { return clusterWide },
 	// comparable is true if there is an old object that rules may compare.
-	"comparable":       func() string { return admissionpolicy.Comparable },
-	"formatAllowed":    formatAllowed,
-	"formatFirst":      formatFirst,
-	"formatHosts":      formatHosts,
-	"formatPrintable":  formatPrintable,
-	"goDuration":       func() string { return goDuration },
-	"hostname":         func() string { return hostname },
-	"matchAllowed":     matchAllowed,
-	"matchClusterName": matchClusterName,
-	"matchGranted":     matchGranted,
-	"matchOutsideHost": matchOutsideHost,
-	"matchSafeHost":    matchSafeHost,
-	"matchURLHost":     matchURLHost,
-	"notByPlatform":    matchNotByPlatform,
-	"refusedNew":       refuseNew,
-	"wildcards":        func() string { return buildWildcards().Expression },
+	"comparable":          func() string { return admissionpolicy.Comparable },
+	"countBytes":          countBytes,
+	"countListedNames":    countListedNames,
+	"findClass":           findClass,
+	"formatAllowed":       formatAllowed,
+	"formatAnnotations":   formatAnnotations,
+	"formatFirst":         formatFirst,
+	"formatHosts":         formatHosts,
+	"formatPrintable":     formatPrintable,
+	"goDuration":          func() string { return goDuration },
+	"harmless":            formatHarmless,
+	"hostname":            func() string { return hostname },
+	"labelKeys":           formatLabelKeys,
+	"listedKeys":          formatListedKeys,
+	"matchAllowed":        matchAllowed,
+	"matchAllowedClass":   matchAllowedClass,
+	"matchClasses":        matchClasses,
+	"matchClusterName":    matchClusterName,
+	"matchGranted":        matchGranted,
+	"matchHardlyGrown":    matchHardlyGrown,
+	"matchNoLabels":       matchNoLabels,
+	"matchOutsideHost":    matchOutsideHost,
+	"matchOwnSource":      matchOwnSource,
+	"matchSafeHost":       matchSafeHost,
+	"matchTooLarge":       matchTooLarge,
+	"matchURLHost":        matchURLHost,
+	"maxNoteBytes":        func() int { return estate.MaxNoteBytes },
+	"normalizeKey":        normalizeKey,
+	"notByPlatform":       matchNotByPlatform,
+	"ofTheCluster":        func() string { return ofTheCluster },
+	"notAllowed":          func() string { return notAllowed },
+	"ofCluster":           func() string { return ofCluster },
+	"quoteAll":            quoteAll,
+	"refusedOf":           filterRefused,
+	"readAttributesClass": readAttributesClass,
+	"readBound":           readBound,
+	"readStorageClasses":  readStorageClasses,
+	"readStorageRequest":  readStorageRequest,
+	"readText":            readText,
+	"refusedNew":          refuseNew,
+	"wildcards":           func() string { return wildcards },
 }
 
 // matchNotByPlatform returns the condition of admissionpolicy.NotByPlatform.
 func matchNotByPlatform(admins []string) string {
 	return admissionpolicy.NotByPlatform(admins)["not-by-the-platform"]
+}
+
+// quoteAll returns a list of names, which begins with the given first ones, as a CEL literal.
+func quoteAll(names []string, first ...string) string {
+	return formatQuoted(slices.Concat(first, names))
 }
 
 // The files are parsed once. They are part of the program, so a test finds any error in them.
@@ -73,13 +110,40 @@ func buildPolicy(p *estate.Platform, name string) admissionpolicy.Validating {
 
 // buildFileAttacks returns the attacks and mirrors among the cases of the rule files.
 func (s scene) buildFileAttacks() []attack.Attack {
-	words := rulefile.Scene{
-		"own": s.own, "other": s.other, "host": s.host, "otherHost": s.otherHost,
-		"otherDomain": findParentDomain(s.otherHost),
+	words := map[string]string{
+		"own": s.own, "other": s.other, "otherTenant": s.target.Name, "host": s.host, "otherHost": s.otherHost,
+		"otherDomain": findParentDomain(s.otherHost), "platform": s.findPlatformNamespace(),
 		"deviceClass": s.findDeviceClass(), "gatewayClass": s.findGatewayClass(), "ingressClass": s.findIngressClass(),
-		"issuer": s.findIssuer(), "sourceHost": s.findSourceHost(),
+		"issuer": s.findIssuer(), "sourceHost": s.findSourceHost(), "registry": s.attacker.Allowances.Registries[0],
+		"storageClass": s.findStorageClass(), "maxVolumeSize": s.attacker.Allowances.MaxVolumeSize.String(),
+		"overVolumeSize": s.exceedVolumeSize(),
 	}
-	all, err := rulefile.BuildAttacks(readCases(), words, buildRulesSpec(s.platform, s.attacker, s.own))
+	scene := rulefile.Scene{Words: words, Bases: s.buildBases()}
+	all, err := rulefile.BuildAttacks(readCases(), scene, buildRulesSpec(s.platform, s.attacker, s.own))
 	utilruntime.Must(err)
 	return all
+}
+
+// findPlatformNamespace returns a namespace of the platform, or "".
+func (s scene) findPlatformNamespace() string {
+	if names := s.platform.Network.PlatformNamespaces; len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// BuildBases returns the objects that cases may name as their base, for a tenant.
+func BuildBases(p *estate.Platform, t *estate.Tenant) map[string]client.Object {
+	return newScene(p, t, t).buildBases()
+}
+
+func (s scene) buildBases() map[string]client.Object {
+	bases := map[string]client.Object{
+		"pod": s.makePod(""), "deployment": attack.NewDeployment(s.own, "", attack.NewTemplate()),
+		"edge": s.makeEdge(""), "ingress": nil,
+	}
+	if s.host != "" {
+		bases["ingress"] = s.makeIngress("")
+	}
+	return bases
 }

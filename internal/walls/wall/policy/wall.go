@@ -20,13 +20,13 @@ func (Wall) Name() string { return "policy" }
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	read := func(name string) admissionpolicy.Validating { return buildPolicy(p, name) }
 	return []admissionpolicy.Validating{
-		checkTermination(), read("croft-disruption-budgets"), checkClaims(p.Admins), read("croft-device-claims"),
+		read("croft-termination"), read("croft-disruption-budgets"), read("croft-volume-claims"), read("croft-device-claims"),
 		read("croft-services"), read("croft-endpoints"),
 		read("croft-ingresses"), read("croft-routes"), read("croft-gateways"), read("croft-certificates"),
-		read("croft-issuers"), checkAnnotations(), warnOfAnnotations(), warnOfPodAnnotations(),
-		protectObjects(p.Admins), checkNamespaces(p.Admins), read("croft-role-bindings"), read("croft-roles"),
-		checkAccounts(), read("croft-events"), checkDeletion(p.Finalizers),
-		read("croft-flux"), read("croft-flux-sources"), read("croft-argocd"), checkSizes(), read("croft-autoscalers"),
+		read("croft-issuers"), read("croft-annotations"), read("croft-unknown-annotations"),
+		read("croft-unknown-pod-annotations"), read("croft-protection"), read("croft-namespaces"), read("croft-role-bindings"), read("croft-roles"),
+		read("croft-accounts"), read("croft-events"), read("croft-finalizers"),
+		read("croft-flux"), read("croft-flux-sources"), read("croft-argocd"), read("croft-sizes"), read("croft-autoscalers"),
 	}
 }
 
@@ -45,7 +45,7 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 }
 
 // Pods returns the rules on pods apart from placement.
-func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return buildPodPart(p.Finalizers) }
+func (Wall) Pods(p *estate.Platform) admissionpolicy.Pods { return buildPodPart(p) }
 
 // Constraints returns the rules that Gatekeeper enforces, too.
 func (Wall) Constraints(p *estate.Platform) []admissionpolicy.Constrained {

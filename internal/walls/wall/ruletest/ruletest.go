@@ -5,26 +5,17 @@ package ruletest
 
 import (
 	"cmp"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
-	"croft.dev/croft/internal/declare/estate"
-	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/rules/evaluator"
 	"croft.dev/croft/internal/rules/rulefile"
-	"croft.dev/croft/internal/walls/wall"
 )
 
 // Tenant is the name of the tenant, Namespace its namespace, and Other a namespace of another
@@ -34,28 +25,6 @@ const (
 	Namespace = "shop"
 	Other     = "bank"
 )
-
-const declared = `
-platform: {clusterName: test, tenantDomain: tenants.example.org, admins: [platform-admins], nodeClass: {kwok: {}},
-  network: {platformNamespaces: [ingress]}}
-pools: {jobs: {secondaryNetworks: [n3, n6]}, more: {}}
-secondaryNetworks:
-  n3: {zones: [{zone: zone-a, subnet: s, cidr: 10.0.3.0/24, podCIDR: 10.0.3.32/27},
-    {zone: zone-b, subnet: t, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27}]}
-  n6: {zones: [{zone: zone-a, subnet: u, cidr: 10.0.6.0/24, podCIDR: 10.0.6.32/27}]}
-tenants:
-  shop: {pool: jobs, access: [{group: shop-devs, role: operator}]}
-  bank: {pool: more, access: [{group: bank-devs, role: operator}]}
-`
-
-// scene has the tenants and hosts of all cases.
-var scene = rulefile.Scene{
-	"own": Namespace, "other": Other,
-	"host": "shop.tenants.example.org", "otherHost": "bank.tenants.example.org",
-	"otherDomain": "tenants.example.org",
-	"deviceClass": "gpu.example.com", "gatewayClass": "public", "ingressClass": "public",
-	"issuer": "letsencrypt", "sourceHost": "git.example.org",
-}
 
 // ReadFiles returns all cases in the folder of a wall, by the paths of their files.
 func ReadFiles(t testing.TB, folder string) map[string]rulefile.Cases {
@@ -84,7 +53,7 @@ func ReadFiles(t testing.TB, folder string) map[string]rulefile.Cases {
 
 // Run tests every case of every file of a wall.
 func Run(t *testing.T) {
-	worlds := &evaluatorCache{}
+	worlds := &evaluatorCache{scene: buildScene(t)}
 	for name, file := range ReadFiles(t, ".") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +70,7 @@ func Run(t *testing.T) {
 func runCase(t *testing.T, worlds *evaluatorCache, file rulefile.Cases, c rulefile.Case) {
 	t.Helper()
 	e := worlds.getEvaluator(t, file.Platform, file.Tenant, c.Tenant)
-	object, old, err := file.BuildObjects(c, scene)
+	object, old, err := file.BuildObjects(c, worlds.scene)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +89,7 @@ func runCase(t *testing.T, worlds *evaluatorCache, file rulefile.Cases, c rulefi
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareAnswer(t, file.Policy, c, answer)
+	compareAnswer(t, file.FindPolicy(c), c, answer)
 }
 
 // compareAnswer compares an answer with the case's expectation.
@@ -132,7 +101,7 @@ func compareAnswer(t *testing.T, policy string, c rulefile.Case, answer evaluato
 		case d.DeniedBy == "PodSecurity" || slices.Contains(c.OtherRules, d.Rule):
 		case d.Rule != c.Rule || d.DeniedBy != policy:
 			t.Errorf("%s of %s refuses it too: %s", d.Rule, d.DeniedBy, d.Message)
-		case !strings.Contains(d.Message, scene.ReplaceWords(c.Message)):
+		case !strings.Contains(d.Message, rulefile.Scene{Words: words}.ReplaceWords(c.Message)):
 			t.Errorf("refused, but says %q", d.Message)
 		default:
 			refused = true
@@ -158,99 +127,4 @@ func buildUser(c rulefile.Case) user.Info {
 		return &user.DefaultInfo{Name: account.GetName(), Groups: append(groups, account.GetGroups()...)}
 	}
 	return &user.DefaultInfo{Name: cmp.Or(c.User, "ann"), Groups: append(groups, Tenant+"-devs")}
-}
-
-// evaluatorCache caches an evaluator for each declaration. They share compiled policies.
-type evaluatorCache struct {
-	mutex sync.Mutex
-	first *evaluator.Evaluator
-	known map[string]*evaluator.Evaluator
-}
-
-func (w *evaluatorCache) getEvaluator(
-	t testing.TB, platform map[string]any, tenant ...map[string]any,
-) *evaluator.Evaluator {
-	t.Helper()
-	content := mergeDeclaration(t, platform, tenant...)
-	key, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if e, ok := w.known[string(key)]; ok {
-		return e
-	}
-	objects := append(wall.Objects(buildEstate(t, content)), buildFluxController()...)
-	var e *evaluator.Evaluator
-	if w.first == nil {
-		e, err = evaluator.NewLazy(objects)
-		w.first, w.known = e, map[string]*evaluator.Evaluator{}
-	} else {
-		e, err = w.first.WithObjects(objects)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.known[string(key)] = e
-	return e
-}
-
-// buildFluxController returns the objects that give flux-system/kustomize-controller, a controller of
-// the whole cluster, the permissions of Flux' own manifests.
-func buildFluxController() []client.Object {
-	meta := metav1.ObjectMeta{Name: "cluster-reconciler"}
-	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}
-	flux := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "flux-system", Name: "kustomize-controller"}
-	return []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{everything}},
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: meta, Subjects: []rbacv1.Subject{flux},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
-		},
-	}
-}
-
-// mergeDeclaration merges a case's changes over the usual platform and tenant. The patches of the
-// tenant are applied one by one: merging them first would lose null.
-func mergeDeclaration(t testing.TB, platform map[string]any, tenant ...map[string]any) map[string]any {
-	t.Helper()
-	var content map[string]any
-	if err := yaml.Unmarshal([]byte(declared), &content); err != nil {
-		t.Fatal(err)
-	}
-	patches := []map[string]any{{"platform": defaultToEmpty(platform)}}
-	for _, differs := range tenant {
-		patches = append(patches, map[string]any{"tenants": map[string]any{Tenant: defaultToEmpty(differs)}})
-	}
-	for _, patch := range patches {
-		var err error
-		if content, err = rulefile.MergePatch(content, patch, scene); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return content
-}
-
-func buildEstate(t testing.TB, content map[string]any) *estate.Estate {
-	t.Helper()
-	data, err := yaml.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, problems := manifest.Parse("case.yaml", data)
-	e, more := estate.Build(d)
-	if err := append(problems, more...).Err(); err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-// defaultToEmpty returns m, or an empty map for nil: null would remove the field that it is merged
-// over.
-func defaultToEmpty(m map[string]any) map[string]any {
-	if m == nil {
-		return map[string]any{}
-	}
-	return m
 }
