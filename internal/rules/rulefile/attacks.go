@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -182,7 +183,8 @@ func toTyped(u *unstructured.Unstructured) (client.Object, error) {
 	return object, err
 }
 
-// buildChange returns a function that makes the difference between two objects in a live object.
+// buildChange returns a function that makes the difference between two objects in a live object. In
+// built-in kinds, items of lists such as containers keep the fields that the API server has set.
 func buildChange(old, object *unstructured.Unstructured) (func(client.Object) error, error) {
 	before, err := old.MarshalJSON()
 	if err != nil {
@@ -192,16 +194,31 @@ func buildChange(old, object *unstructured.Unstructured) (func(client.Object) er
 	if err != nil {
 		return nil, err
 	}
-	patch, err := jsonpatch.CreateMergePatch(before, after)
 	return func(live client.Object) error {
 		document, err := json.Marshal(live)
 		if err != nil {
 			return err
 		}
-		if document, err = jsonpatch.MergePatch(document, patch); err != nil {
+		if document, err = patchDocument(document, before, after, live); err != nil {
 			return err
 		}
 		reflect.ValueOf(live).Elem().SetZero()
 		return json.Unmarshal(document, live)
-	}, err
+	}, nil
+}
+
+// patchDocument makes the difference between two objects of a kind in a third one.
+func patchDocument(document, before, after []byte, kind client.Object) ([]byte, error) {
+	if _, ok := kind.(runtime.Unstructured); ok {
+		patch, err := jsonpatch.CreateMergePatch(before, after)
+		if err != nil {
+			return nil, err
+		}
+		return jsonpatch.MergePatch(document, patch)
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(before, after, kind)
+	if err != nil {
+		return nil, err
+	}
+	return strategicpatch.StrategicMergePatch(document, patch, kind)
 }

@@ -194,3 +194,28 @@ cases:
 		t.Error("the base has changed")
 	}
 }
+
+// TestChangeKeepsDefaults fails if a change of a container removes the fields that the API server
+// has set in the live pod.
+func TestChangeKeepsDefaults(t *testing.T) {
+	cases, err := ParseCases([]byte(`
+policy: croft-pods
+object: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: x}]}}
+cases:
+- {rule: r, attack: change, goal: change, old: {}, refused: true, set: {spec: {containers: [{name: c, image: z}]}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	attacks, err := BuildAttacks(map[string]Cases{"file": cases}, Scene{}, v1alpha1.TenantRulesSpec{})
+	if err != nil || len(attacks) != 1 {
+		t.Fatalf("%d attacks: %v", len(attacks), err)
+	}
+	live := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x", ImagePullPolicy: corev1.PullAlways}}}}
+	if err := attacks[0].Request.Change(live); err != nil {
+		t.Fatal(err)
+	}
+	if c := live.Spec.Containers[0]; c.Image != "z" || c.ImagePullPolicy != corev1.PullAlways {
+		t.Errorf("the container is %+v", c)
+	}
+}

@@ -109,7 +109,8 @@ func checkValues(group string) string {
 	var fine strings.Builder
 	for _, c := range valueChecks {
 		if slices.Contains(classes, c.class) {
-			fmt.Fprintf(&fine, "%s ? (%s) :\n", matchClasses(c.class), replaceWords(c.fine, "CLASS", "a[2]", "V", "a[1]"))
+			condition := replaceWords(c.fine, "CLASS", "a[2]", "V", "a[1]")
+			fmt.Fprintf(&fine, "%s ? (%s) :\n", matchClasses(c.class), condition)
 		}
 	}
 	return fine.String()

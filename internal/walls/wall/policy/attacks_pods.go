@@ -34,8 +34,9 @@ type podAttacks struct {
 	all []attack.Attack
 }
 
-func (s *podAttacks) addRefused(name, summary, rule string, edit func(*corev1.Pod)) {
-	s.all = append(s.all, attack.NewCreate(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, rule), s.makePod(name, edit)))
+// addSlow adds an attack by a pod whose termination takes too long.
+func (s *podAttacks) addSlow(name, summary string, edit func(*corev1.Pod)) {
+	s.all = append(s.all, attack.NewCreate(name, summary, attack.ByPolicy(admissionpolicy.PodsPolicy, GracePeriodRule), s.makePod(name, edit)))
 }
 
 func (s *podAttacks) addTemplateWarning(name, summary, rule string, edit func(*corev1.PodTemplateSpec)) {
@@ -101,7 +102,7 @@ func (s *podAttacks) addCachedImageAttacks() {
 
 // addGracePeriodAttacks exceed the tenant's maximum.
 func (s *podAttacks) addGracePeriodAttacks() {
-	s.addRefused("end-never", "take longer to terminate than the tenant may", GracePeriodRule, func(p *corev1.Pod) {
+	s.addSlow("end-never", "take longer to terminate than the tenant may", func(p *corev1.Pod) {
 		p.Spec.TerminationGracePeriodSeconds = ptr.To(*s.attacker.Allowances.MaxTerminationGracePeriodSeconds + 1)
 	})
 	s.addTemplateWarning("end-never-in-template", "take longer to terminate than the tenant may, by a Deployment", GracePeriodRule, func(t *corev1.PodTemplateSpec) {
@@ -119,10 +120,10 @@ func (s *podAttacks) addGracePeriodAttacks() {
 		}
 	}
 	live := func(c *corev1.Container, probe *corev1.Probe) { c.LivenessProbe = probe }
-	s.addRefused("end-never-by-probe", "take longer to terminate than the tenant may, once a liveness probe fails", GracePeriodRule, slow(live))
-	s.addRefused("end-never-by-startup-probe", "take longer to terminate than the tenant may, once a startup probe fails", GracePeriodRule,
+	s.addSlow("end-never-by-probe", "take longer to terminate than the tenant may, once a liveness probe fails", slow(live))
+	s.addSlow("end-never-by-startup-probe", "take longer to terminate than the tenant may, once a startup probe fails",
 		slow(func(c *corev1.Container, probe *corev1.Probe) { c.StartupProbe = probe }))
-	s.addRefused("end-never-by-probe-of-sidecar", "take longer to terminate than the tenant may, once a sidecar's liveness probe fails", GracePeriodRule, func(p *corev1.Pod) {
+	s.addSlow("end-never-by-probe-of-sidecar", "take longer to terminate than the tenant may, once a sidecar's liveness probe fails", func(p *corev1.Pod) {
 		sidecar := *p.Spec.Containers[0].DeepCopy()
 		sidecar.Name, sidecar.RestartPolicy = "sidecar", ptr.To(corev1.ContainerRestartPolicyAlways)
 		slow(live)(p)

@@ -20,13 +20,16 @@ func (Wall) Name() string { return "policy" }
 func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 	read := func(name string) admissionpolicy.Validating { return buildPolicy(p, name) }
 	return []admissionpolicy.Validating{
-		read("croft-termination"), read("croft-disruption-budgets"), read("croft-volume-claims"), read("croft-device-claims"),
+		read("croft-termination"), read("croft-disruption-budgets"), read("croft-volume-claims"),
+		read("croft-device-claims"),
 		read("croft-services"), read("croft-endpoints"),
 		read("croft-ingresses"), read("croft-routes"), read("croft-gateways"), read("croft-certificates"),
 		read("croft-issuers"), read("croft-annotations"), read("croft-unknown-annotations"),
-		read("croft-unknown-pod-annotations"), read("croft-protection"), read("croft-namespaces"), read("croft-role-bindings"), read("croft-roles"),
+		read("croft-unknown-pod-annotations"), read("croft-protection"), read("croft-namespaces"),
+		read("croft-role-bindings"), read("croft-roles"),
 		read("croft-accounts"), read("croft-events"), read("croft-finalizers"),
-		read("croft-flux"), read("croft-flux-sources"), read("croft-argocd"), read("croft-sizes"), read("croft-autoscalers"),
+		read("croft-flux"), read("croft-flux-sources"), read("croft-argocd"),
+		read("croft-sizes"), read("croft-autoscalers"),
 	}
 }
 
