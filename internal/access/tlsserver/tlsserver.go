@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	// HeaderTimeout is the time limit for a client to send its request headers, and
-	// IdleTimeout for an idle connection; both as in kube-apiserver.
-	HeaderTimeout, IdleTimeout = 32 * time.Second, 90 * time.Second
+	// HeaderTimeout is the time limit for a client to send its request headers, as in
+	// kube-apiserver.
+	HeaderTimeout = 32 * time.Second
+	// IdleTimeout is the time limit for an idle connection, as in kube-apiserver.
+	IdleTimeout = 90 * time.Second
 )
 
 // Options configure the serving of one server.

@@ -68,7 +68,7 @@ func TestServePlain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() })
 	server := &http.Server{Addr: "127.0.0.1:0", TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	server.TLSConfig.Certificates = []tls.Certificate{{}}
 	err = Serve(t.Context(), Options{Report: func(net.Addr) {}}, server, &http.Server{Addr: taken.Addr().String()})

@@ -3,18 +3,15 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"croft.dev/croft/internal/access/tlsserver"
 )
 
 const (
-	// headerTimeout and idleTimeout limit the time of a client, as in kube-apiserver.
-	headerTimeout, idleTimeout = 32 * time.Second, 90 * time.Second
 	// drain is the time for open requests after the signal to stop.
 	drain = 10 * time.Second
 	// maxHeader is enough for a token with many groups.
@@ -32,29 +29,14 @@ type Serving struct {
 
 // Serve serves requests until ctx ends.
 func (s Serving) Serve(ctx context.Context, handler http.Handler, log *slog.Logger) error {
-	certificate, err := certwatcher.New(s.CertFile, s.KeyFile)
-	if err != nil {
-		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
-	if err != nil {
-		return err
-	}
 	server := &http.Server{
-		Handler: handler, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.GetCertificate},
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: 2 * requestTimeout, IdleTimeout: idleTimeout,
+		Addr: s.Addr, Handler: handler, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: tlsserver.HeaderTimeout, ReadTimeout: tlsserver.HeaderTimeout,
+		WriteTimeout: 2 * requestTimeout, IdleTimeout: tlsserver.IdleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	errs := make(chan error, 2)
-	go func() { errs <- certificate.Start(ctx) }()
-	go func() { errs <- server.ServeTLS(listener, "", "") }()
-	log.InfoContext(ctx, "listening", "addr", listener.Addr().String())
-	select {
-	case err = <-errs:
-	case <-ctx.Done():
-		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-		defer cancel()
-		err = server.Shutdown(draining)
-	}
-	return errors.Join(err, server.Close())
+	return tlsserver.Serve(ctx, tlsserver.Options{
+		CertFile: s.CertFile, KeyFile: s.KeyFile, Drain: drain,
+		Report: func(address net.Addr) { log.InfoContext(ctx, "listening", "addr", address.String()) },
+	}, server)
 }

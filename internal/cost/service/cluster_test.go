@@ -156,7 +156,9 @@ func runService(f *operatortest.Fixture, directory string) (ask func(query, toke
 		f.Fatal(err)
 	}
 	address := listener.Addr().String()
-	listener.Close()
+	if err := listener.Close(); err != nil {
+		f.Fatal(err)
+	}
 	options := service.Options{
 		Directory: directory, HealthAddr: "0", LeaderElect: true, Log: slog.New(slog.NewTextHandler(f.Output(), nil)),
 		Serving: server.Serving{Addr: address, CertFile: write("tls.crt", pem), KeyFile: write("tls.key", key)},

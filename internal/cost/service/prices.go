@@ -37,7 +37,7 @@ func (f PriceFiles) Load(ctx context.Context) (*price.List, error) {
 	}
 	text, err := f.readMetrics(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("Karpenter's metrics: %w", err)
+		return nil, fmt.Errorf("read the metrics of Karpenter: %w", err)
 	}
 	return prices, prices.AddEstimates(f.Metrics, text)
 }

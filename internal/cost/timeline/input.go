@@ -37,7 +37,7 @@ func (t *Timeline) addPhase(in *ledger.Input, kind Kind, p *Phase) {
 	case Node:
 		t.addNode(in, p)
 	case Pod:
-		in.Pods = append(in.Pods, ledger.Pod{Namespace: p.Namespace, Workload: p.Workload, Node: p.Facts.Node, CPU: p.CPU,
+		in.Pods = append(in.Pods, ledger.Pod{Namespace: p.Namespace, Workload: p.Workload, Node: p.Node, CPU: p.CPU,
 			Memory: p.Memory, Span: span, Estimated: p.Estimated})
 	case Volume:
 		in.Volumes = append(in.Volumes, ledger.Volume{Namespace: p.Namespace, Workload: p.Workload, Class: p.InstanceType,
@@ -55,7 +55,7 @@ func (t *Timeline) addPhase(in *ledger.Input, kind Kind, p *Phase) {
 // addNode adds a node, in parts in and outside of gaps: pods that existed only in a gap are unknown, so
 // the idle cost there is estimated.
 func (t *Timeline) addNode(in *ledger.Input, p *Phase) {
-	node := ledger.Node{Name: p.Name, Pool: p.Facts.Pool, CapacityType: p.CapacityType, InstanceType: p.InstanceType,
+	node := ledger.Node{Name: p.Name, Pool: p.Pool, CapacityType: p.CapacityType, InstanceType: p.InstanceType,
 		Price: p.Price, CPU: p.CPU, Memory: p.Memory}
 	node.Price.Estimated = node.Price.Estimated || p.Estimated
 	at := p.From

@@ -317,7 +317,7 @@ func (t *Timeline) ListExclusive(period ledger.Span) map[string]string {
 	for key, phases := range t.phases {
 		for _, p := range phases {
 			if key.Kind == Pool && p.From <= period.From.Unix() && (p.Until == 0 || p.Until >= period.Until.Unix()) {
-				pools[p.Facts.Pool] = p.Tenant
+				pools[p.Pool] = p.Tenant
 			}
 		}
 	}

@@ -25,8 +25,9 @@ import (
 type change struct {
 	name  string
 	kinds []string
-	// describe fills in the confirmation page, and returns the patch.
-	describe func(target why.Target, r *http.Request) (page.Confirmation, map[string]any, error)
+	// describe fills in the confirmation page, and returns the patch. A request that it
+	// refuses has no patch.
+	describe func(target why.Target, r *http.Request) (page.Confirmation, map[string]any)
 }
 
 // changes are the same changes as kubectl's.
@@ -38,25 +39,27 @@ var changes = []change{
 // restartedAt is the annotation with which kubectl restarts pods.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-func describeRestart(target why.Target, _ *http.Request) (page.Confirmation, map[string]any, error) {
+func describeRestart(target why.Target, _ *http.Request) (page.Confirmation, map[string]any) {
 	annotations := map[string]any{restartedAt: time.Now().Format(time.RFC3339)}
 	return page.Confirmation{
 		Question: "Restart " + target.String() + "?", Button: "Restart", Effect: "Kubernetes replaces all its pods, as its strategy has it.",
 		Command: "kubectl rollout restart " + target.String() + " -n " + target.Namespace,
-	}, map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": annotations}}}}, nil
+	}, map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": annotations}}}}
 }
 
-func describeScale(target why.Target, r *http.Request) (page.Confirmation, map[string]any, error) {
+func describeScale(target why.Target, r *http.Request) (page.Confirmation, map[string]any) {
 	replicas, err := strconv.ParseInt(r.PostForm.Get("replicas"), 10, 32)
 	if err != nil || replicas < 0 {
-		return page.Confirmation{}, nil, errors.New("the number of replicas is no number from 0")
+		return page.Confirmation{
+			Question: "Change " + target.String() + "?", Refused: "the number of replicas must be a whole number, 0 or more",
+		}, nil
 	}
 	number := strconv.FormatInt(replicas, 10)
 	return page.Confirmation{
 		Question: "Scale " + target.String() + " to " + number + "?", Button: "Scale", Fields: map[string]string{"replicas": number},
 		Effect:  "Kubernetes starts or deletes pods until there are " + number + ". An autoscaler of the workload can change the number again.",
 		Command: "kubectl scale " + target.String() + " --replicas=" + number + " -n " + target.Namespace,
-	}, map[string]any{"spec": map[string]any{"replicas": replicas}}, nil
+	}, map[string]any{"spec": map[string]any{"replicas": replicas}}
 }
 
 // newWorkload returns an empty object of a kind that has changes, or nil.
@@ -113,10 +116,9 @@ func changeWorkload(ctx context.Context, c *cluster.Client, r *http.Request) (pa
 		return page.Page{}, "", err
 	}
 	path := page.Link("namespaces", target.Namespace, "workloads", target.Kind, target.Name)
-	body, patch, err := changes[i].describe(target, r)
+	body, patch := changes[i].describe(target, r)
 	body.Back, body.Action = path, path+"/"+changes[i].name
-	if err != nil {
-		body.Question, body.Refused = "Change "+target.String()+"?", err.Error()
+	if patch == nil {
 		return page.NewConfirmation(target, body), "", nil
 	}
 	data, err := json.Marshal(patch)

@@ -88,7 +88,7 @@ func TestChanges(t *testing.T) {
 	b.logIn("ana-token")
 	csrf = b.findCSRF(webPath)
 	for _, replicas := range []string{"", "-1", "x", "99999999999"} {
-		if got := send(webPath+"/scale", url.Values{"replicas": {replicas}, "confirmed": {"yes"}}); got.status != http.StatusOK || !strings.Contains(got.body, "no number from 0") || len(listPatches(t, a)) > 0 {
+		if got := send(webPath+"/scale", url.Values{"replicas": {replicas}, "confirmed": {"yes"}}); got.status != http.StatusOK || !strings.Contains(got.body, "must be a whole number, 0 or more") || len(listPatches(t, a)) > 0 {
 			t.Errorf("%q replicas: status %d:\n%s", replicas, got.status, got.body)
 		}
 	}

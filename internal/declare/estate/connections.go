@@ -210,7 +210,7 @@ func (w *checker) resolveConnections(t *v1alpha1.Tenant) (open []Connection, pen
 
 func formatEnd(c consent) string { return c.until.Time().UTC().Format(time.RFC3339) }
 
-// findEarlier returns the earlier of two times, of which a zero time is none.
+// findEarlier returns the earlier of two times. A zero time is no end.
 func findEarlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

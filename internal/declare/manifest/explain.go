@@ -71,12 +71,7 @@ func explainWrongType(at place, schema *structural.Structural, key string, v any
 	case schema.Type == "object":
 		return fmt.Sprintf("must be a mapping, such as {key: value}, not %s", wording.Describe(v))
 	case schema.Type == "array":
-		for _, item := range []any{v, wording.Text(v)} {
-			if wording.IsScalar(v) && v != "" && at.acceptsValue([]any{item}) && !isPort(schema.Items) {
-				return fmt.Sprintf("must be a list; write [%s]", formatListItem(item))
-			}
-		}
-		return fmt.Sprintf("must be a list, such as %s, not %s", formatExample(schema.Items), wording.Describe(v))
+		return explainNoList(at, schema.Items, v)
 	case schema.Type == "boolean":
 		if meant, ok := truth[strings.ToLower(wording.Text(v))]; ok {
 			return fmt.Sprintf("must be true or false; write %t, not %s", meant, wording.Describe(v))
@@ -98,6 +93,16 @@ func explainWrongType(at place, schema *structural.Structural, key string, v any
 		return fmt.Sprintf("%s is not allowed; write %s", wording.Describe(v), hint)
 	}
 	return fmt.Sprintf("must be text, not %s", wording.Describe(v))
+}
+
+// explainNoList suggests a list of the one value that is there, or gives an example.
+func explainNoList(at place, items *structural.Structural, v any) string {
+	for _, item := range []any{v, wording.Text(v)} {
+		if wording.IsScalar(v) && v != "" && at.acceptsValue([]any{item}) && !isPort(items) {
+			return fmt.Sprintf("must be a list; write [%s]", formatListItem(item))
+		}
+	}
+	return fmt.Sprintf("must be a list, such as %s, not %s", formatExample(items), wording.Describe(v))
 }
 
 // isPort reports whether a schema is a number or text without the pattern of a quantity. Only

@@ -87,8 +87,8 @@ var (
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
 	}
-	// NetworkPolicyKinds are Kubernetes' own network policies, and AgreementKinds those of
-	// all dialects, of which a connection between tenants consists.
+	// NetworkPolicyKinds are Kubernetes' own network policies. AgreementKinds are the network
+	// policies of all dialects of which a connection between tenants consists.
 	NetworkPolicyKinds = []schema.GroupVersionKind{
 		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 	}

@@ -58,8 +58,8 @@ func TestRealWorkloads(t *testing.T) {
 	}
 }
 
-// replacePrograms replaces the programs in the pods of objects by those of the sandbox's only
-// image: containers of Jobs, and init containers, end at once; others wait. It omits the parts
+// replacePrograms replaces the programs in the pods of objects by programs of the sandbox's
+// only image: containers of Jobs, and init containers, end at once; others wait. It omits the parts
 // that need the real programs, a larger machine or a third node.
 func replacePrograms(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var replaced []*unstructured.Unstructured

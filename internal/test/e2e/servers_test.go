@@ -97,6 +97,11 @@ func TestReadyAtEveryServer(t *testing.T) {
 // one, and returns for how long a server still admitted them after the rules were written.
 func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, before, after string) time.Duration {
 	t.Helper()
+	for name, server := range servers {
+		eventually(t, moments, name+" to admit pods of "+before, func(ctx context.Context) error {
+			return server.Create(ctx, podOf(before+"/app"), client.DryRunAll)
+		})
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex
 	var last time.Time
@@ -128,9 +133,6 @@ func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, 
 	c.enforced(t, tenant, metav1.ConditionTrue)
 	stop()
 	all.Wait()
-	if last.IsZero() {
-		t.Fatal("no server admitted a pod by the previous rules, not even before the change")
-	}
 	return max(last.Sub(written), 0)
 }
 

@@ -30,7 +30,8 @@ const agreedBefore = 1
 
 // listCallers returns the connections to the tenant's pods.
 func (t terms) listCallers() []estate.Connection {
-	return slices.DeleteFunc(slices.Clone(t.connections), func(c estate.Connection) bool { return c.Callee != t.tenant })
+	others := func(c estate.Connection) bool { return c.Callee != t.tenant }
+	return slices.DeleteFunc(slices.Clone(t.connections), others)
 }
 
 // listCalls returns the connections from the tenant's pods that its other terms do not allow.
@@ -38,7 +39,8 @@ func (t terms) listCalls() []estate.Connection {
 	if t.everywhere {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(t.connections), func(c estate.Connection) bool { return c.Caller != t.tenant })
+	others := func(c estate.Connection) bool { return c.Caller != t.tenant }
+	return slices.DeleteFunc(slices.Clone(t.connections), others)
 }
 
 // markAgreed records the other tenant and the end of a connection on its policy.

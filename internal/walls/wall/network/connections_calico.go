@@ -14,7 +14,7 @@ import (
 
 // buildCalicoAgreed writes the tenant's connections as Calico NetworkPolicies. The first rule that
 // matches decides, so the policies for callers come before the guard: a tenant's own policies
-// cannot deny what the tenant has agreed to.
+// cannot deny an agreed connection.
 func (t terms) buildCalicoAgreed(kind schema.GroupVersionKind, namespace string) []client.Object {
 	var all []client.Object
 	add := func(name string, order int64, near map[string]string, other string, c *estate.Connection, in, out []any) {
