@@ -3,7 +3,7 @@
 # identity provider, and works through croft proxy. hack/demo.sh sources it.
 #
 #   hack/demo-login.sh check   # is there what it needs?
-#   hack/demo-login.sh stop    # end the provider and the proxy; `make down` does
+#   hack/demo-login.sh stop    # end the provider, the proxy and the dashboard; `make down` does
 login=${CROFT_SANDBOX_DIR:-${SANDBOX_DIR:-$PWD/.sandbox}}-login
 
 # stop_login ends what an earlier run has started, and nothing else: the number of a
@@ -66,7 +66,9 @@ ln -s "$PWD/bin/openid-provider/node_modules" "$login/node_modules"
 cp internal/test/e2e/testdata/oidc/provider.mjs "$login"
 # The provider ends when its standard input does: this one does not.
 mkfifo "$login/stdin"
-background provider node "$login/provider.mjs" "$login/tls.crt" "$login/tls.key" <>"$login/stdin"
+# croft dashboard's address, to which the provider sends browsers back.
+dashboard=127.0.0.1:$(free_port)
+DASHBOARD_URL=https://$dashboard background provider node "$login/provider.mjs" "$login/tls.crt" "$login/tls.key" <>"$login/stdin"
 eventually "the identity provider" test -s "$login/provider.out"
 issuer=$(<"$login/provider.out")
 cat >"$login/authentication.yaml" <<YAML
@@ -75,7 +77,8 @@ kind: AuthenticationConfiguration
 jwt:
 - issuer:
     url: $issuer
-    audiences: [croft]
+    audiences: [croft, dashboard]
+    audienceMatchPolicy: MatchAny
     certificateAuthority: |
 $(sed 's/^/      /' "$login/tls.crt")
   claimMappings:

@@ -36,6 +36,11 @@ case ${GITOPS:-} in
   flux) with+=(--with flux) ;;
   *) echo "GITOPS=$GITOPS: choose flux" >&2 && exit 2 ;;
 esac
+case ${DASHBOARD:-} in
+  "") ;;
+  1) LOGIN=1 ;;
+  *) echo "DASHBOARD=$DASHBOARD: choose 1, or omit it" >&2 && exit 2 ;;
+esac
 case ${LOGIN:-} in
   "") ;;
   1)
@@ -197,6 +202,10 @@ if [ "${HA:-}" = 1 ]; then
 fi
 if [ "${LOGIN:-}" = 1 ]; then
   . hack/demo-login.sh
+fi
+if [ "${DASHBOARD:-}" = 1 ]; then
+  # shellcheck source=hack/demo-dashboard.sh
+  . hack/demo-dashboard.sh
 fi
 
 cat <<TEXT

@@ -38,6 +38,7 @@ func main() {
 	flag.StringVar(&u.account, "account", "", "name that is entered into the login form")
 	flag.StringVar(&u.password, "password", "any", "password that is entered into the login form")
 	authority := flag.String("certificate-authority", "", "path of the certificate, in PEM, of pages that no known authority vouches for")
+	flag.StringVar(&u.issuer, "issuer", "", "HOST:PORT of the identity provider, if the page redirects to it; by default the page's")
 	timeout := flag.Duration("timeout", 2*time.Minute, "how long the login may take")
 	flag.Parse()
 	page, err := url.Parse(flag.Arg(0))
@@ -45,7 +46,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: browser --account NAME [--certificate-authority FILE] https://PAGE")
 		os.Exit(2)
 	}
-	u.issuer = page.Host
+	if u.issuer == "" {
+		u.issuer = page.Host
+	}
 	text, err := u.run(page.String(), *authority, *timeout)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "browser: %v\n", err)

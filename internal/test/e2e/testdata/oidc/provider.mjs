@@ -17,6 +17,7 @@ const groups = {
   joe: ['team.guests'],
   ann: ['team-a'],
   bob: ['team-b'],
+  pat: ['platform-admins'],
 };
 
 const [certificate, key] = process.argv.slice(2).map((path) => readFileSync(path));
@@ -36,13 +37,14 @@ const client = (id) => ({
 });
 
 // croft dashboard, whose users' browsers return to a server that keeps a secret.
+const dashboardURL = process.env.DASHBOARD_URL ?? 'https://dashboard.example.org';
 const dashboard = {
   client_id: 'dashboard',
   client_name: 'dashboard',
   client_secret: 'a secret: 100%',
   grant_types: ['authorization_code', 'refresh_token'],
-  redirect_uris: ['https://dashboard.example.org/login/callback'],
-  post_logout_redirect_uris: ['https://dashboard.example.org/login'],
+  redirect_uris: [`${dashboardURL}/login/callback`],
+  post_logout_redirect_uris: [`${dashboardURL}/login`],
 };
 
 const signing = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
