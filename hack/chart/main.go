@@ -58,7 +58,7 @@ func generate(args []string) error {
 // renderChart returns the generated files by name.
 func renderChart() (map[string][]byte, error) {
 	objects, err := install.Objects(install.Options{
-		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Dashboard: true, Agent: true, AgentJournal: true,
+		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true,
 		PluginsNamespace: pluginsMark, PluginsLabels: pluginsMark,
 		VerifySchedule: scheduleMark,
 	})
@@ -78,7 +78,7 @@ func renderChart() (map[string][]byte, error) {
 		return nil, err
 	}
 	files, schemas := map[string][]byte{}, map[string]map[string]any{}
-	operator, proxy, dashboard, agent, verify := &page{}, &page{}, &page{}, &page{}, &page{}
+	operator, proxy, dashboard, ledger, agent, verify := &page{}, &page{}, &page{}, &page{}, &page{}, &page{}
 	var defaults defaults
 	for _, o := range all {
 		switch {
@@ -95,6 +95,8 @@ func renderChart() (map[string][]byte, error) {
 			proxy.addObject(&o, &defaults.Proxy)
 		case o.GetName() == install.DashboardName:
 			dashboard.addObject(&o, &defaults.Dashboard)
+		case o.GetName() == install.LedgerName:
+			ledger.addObject(&o, &defaults.Ledger)
 		case o.GetName() == install.AgentName || o.GetName() == install.NodesName:
 			agent.addObject(&o, &defaults.Agent)
 		case o.GetName() == install.VerifyName:
@@ -108,12 +110,16 @@ func renderChart() (map[string][]byte, error) {
 		kinds.addObject(&hooks[i], &workload{})
 		kinds.makeHook(&hooks[i], i)
 	}
-	for name, p := range map[string]*page{"operator": operator, "proxy": proxy, "dashboard": dashboard, "agent": agent, "verify": verify, "kinds": kinds} {
+	pages := map[string]*page{
+		"operator": operator, "proxy": proxy, "dashboard": dashboard, "ledger": ledger, "agent": agent, "verify": verify, "kinds": kinds,
+	}
+	for name, p := range pages {
 		if files["templates/"+name+".yaml"], err = p.render(name); err != nil {
 			return nil, err
 		}
 	}
 	defaults.DashboardEgress = strings.ReplaceAll(fmt.Sprint(install.DefaultDashboardEgress()), " ", ", ")
+	defaults.LedgerStorage = install.DefaultLedgerStorage
 	defaults.Plugins.Namespace, defaults.Plugins.Labels = secondary.PluginsNamespace, secondary.PluginsLabels
 	if files["values.yaml"], err = renderValues(defaults); err != nil {
 		return nil, err

@@ -87,6 +87,8 @@ func (p *page) addObject(o *unstructured.Unstructured, of *workload) {
 		o.Object["data"] = data
 	case "Deployment", "DaemonSet", "Job":
 		p.replaceWorkload(o, of)
+	case "PersistentVolumeClaim":
+		p.replaceStorage(o)
 	case "NetworkPolicy":
 		if o.GetName() == install.DashboardName {
 			p.replaceEgress(o)
@@ -105,6 +107,17 @@ func (p *page) replaceEgress(o *unstructured.Unstructured) {
 		return "{{- range .Values.dashboard.egressPorts }}\n" + indent + "- port: {{ . | int }}\n" + indent + "  protocol: TCP\n{{- end }}"
 	})}}
 	o.Object["spec"].(map[string]any)["egress"] = rules
+}
+
+// replaceStorage replaces the size and the class of the ledger's volume by the chart's values. The
+// volume outlives the release, as it outlives `croft uninstall`.
+func (p *page) replaceStorage(o *unstructured.Unstructured) {
+	addAnnotations(o, map[string]string{"helm.sh/resource-policy": "keep"})
+	spec := o.Object["spec"].(map[string]any)
+	spec["resources"] = map[string]any{"requests": map[string]any{"storage": p.addInline(".Values.cost.storage.size")}}
+	spec[p.addSlot(func(indent string) string {
+		return "{{- with .Values.cost.storage.className }}\n" + indent + "storageClassName: {{ . }}\n{{- end }}"
+	})] = ""
 }
 
 // replaceRoles replaces the placeholder role by the platform's own roles.
@@ -132,6 +145,8 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 		values = ".Values.proxy"
 	case install.DashboardName:
 		values = ".Values.dashboard"
+	case install.LedgerName:
+		values = ".Values.cost"
 	case install.AgentName:
 		values = ".Values.agent"
 	case install.VerifyName:
@@ -175,9 +190,9 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
 			}))
 		}
-		if o.GetName() == install.DashboardName {
+		if o.GetName() == install.DashboardName || o.GetName() == install.LedgerName {
 			c["args"] = append(c["args"].([]any), p.addSlot(func(indent string) string {
-				return "{{- range .Values.dashboard.args }}\n" + indent + "- {{ . | quote }}\n{{- end }}"
+				return "{{- range " + values + ".args }}\n" + indent + "- {{ . | quote }}\n{{- end }}"
 			}))
 		}
 		if o.GetKind() == "Deployment" || o.GetKind() == "DaemonSet" {
@@ -262,6 +277,7 @@ var (
 var conditions = map[string]string{
 	"agent":     ".Values.agent.enabled",
 	"dashboard": ".Values.dashboard.enabled",
+	"ledger":    ".Values.cost.enabled",
 	"proxy":     ".Values.proxy.authenticationConfig",
 	"verify":    ".Values.verify.schedule",
 	// The operator reads DaemonSets only if nodes wait for some.

@@ -82,6 +82,17 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 					"description": "TCP ports to which the dashboard connects, on the API server's machines and at the identity provider.",
 				},
 			})),
+			"cost": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
+				"enabled": map[string]any{"type": "boolean", "description": "Whether croft ledger runs."},
+				"args": map[string]any{
+					"type": "array", "items": map[string]any{"type": "string"},
+					"description": "More flags of croft ledger, such as --prices=/etc/croft/ledger/prices.yaml.",
+				},
+				"storage": newClosedSchema(map[string]any{
+					"size":      newStringSchema("The size of the ledger's volume, such as 1Gi."),
+					"className": newStringSchema("The StorageClass of this volume; the cluster's default one if empty."),
+				}),
+			})),
 			"agent": newClosedSchema(mergeSchemas(buildLogSchema(), map[string]any{
 				"enabled": map[string]any{"type": "boolean", "description": "Whether croft agent runs on the nodes of pools with waitForNetworks."},
 				"journal": map[string]any{"type": "boolean", "description": "Whether the agent reads the journal of its node once, for croft latency."},

@@ -11,9 +11,10 @@ import (
 
 // defaults are the settings of `croft install`, which apply unless the values set others.
 type defaults struct {
-	Operator, Proxy, Dashboard, Agent, Verify workload
+	Operator, Proxy, Dashboard, Ledger, Agent, Verify workload
 	// DashboardEgress is a list of ports in YAML.
 	DashboardEgress string
+	LedgerStorage   string
 	Plugins         struct{ Namespace, Labels string }
 }
 

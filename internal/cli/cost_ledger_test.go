@@ -120,3 +120,26 @@ func TestLedgerFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallLedger expects one line about arguments with which the ledger would not start.
+func TestInstallLedger(t *testing.T) {
+	const with = "--image croft:test --ledger "
+	for line, want := range map[string]string{
+		"--ledger": "--ledger has no effect here", "--image croft:test --ledger-storage=1Gi": "add --ledger",
+		with + "--ledger-arg=--price=p.yaml": "--ledger-arg: unknown flag: --price",
+		with + "--ledger-arg=prices.yaml":    "--ledger-arg prices.yaml: write a flag",
+		with + "--ledger-storage=big":        "--ledger-storage big: write a size, such as 1Gi",
+		with + "--ledger-storage=-1Gi":       "--ledger-storage -1Gi: write a size",
+	} {
+		if status, stdout, stderr := run(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...); status != 2 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d: %s%s\nwant %s", line, status, stdout, stderr, want)
+		}
+	}
+	line := with + "--ledger-arg=--prices=/etc/croft/ledger/prices.yaml --ledger-storage=5Gi --ledger-storage-class=fast"
+	status, stdout, stderr := run(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...)
+	for _, want := range []string{"- --prices=/etc/croft/ledger/prices.yaml\n", "storage: 5Gi\n", "storageClassName: fast\n"} {
+		if status != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit status %d, no %s: %s", status, want, stderr)
+		}
+	}
+}

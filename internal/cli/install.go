@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +30,7 @@ func newInstall(a *app) *cobra.Command {
 		export, kinds     bool
 		dryRun, downgrade bool
 		check             bool
+		ledgerStorage     string
 	)
 	c := &cobra.Command{
 		Use:   "install",
@@ -58,6 +60,11 @@ croft-dashboard and croft-dashboard-tls in the namespace croft-system. --dashboa
 croft dashboard, such as --dashboard-arg=--oidc-issuer-url=https://login.example.org. See
 docs/how-to/dashboard.md.
 
+With --ledger it also deploys croft ledger, which records costs on a volume. You create the
+Secret croft-ledger-tls in the namespace croft-system. The keys of an optional ConfigMap
+croft-ledger are files in /etc/croft/ledger: with prices.yaml, for example, add
+--ledger-arg=--prices=/etc/croft/ledger/prices.yaml. See docs/how-to/cost.md.
+
 With --agent it also deploys croft agent, which sets up secondary networks on the nodes
 of pools with waitForNetworks. See docs/how-to/networks.md. With --agent-journal, the agent also
 reads these nodes' journals once, for croft latency: see docs/how-to/latency.md. These nodes take
@@ -81,8 +88,14 @@ docs/how-to/observability.md.`,
 					return err
 				}
 			}
-			if err := checkDashboardArgs(a, options.DashboardArgs); err != nil {
+			if err := checkArgs("dashboard-arg", newDashboard(a), options.DashboardArgs); err != nil {
 				return err
+			}
+			if err := checkArgs("ledger-arg", newLedger(a), options.LedgerArgs); err != nil {
+				return err
+			}
+			if options.LedgerStorage, err = resource.ParseQuantity(ledgerStorage); err != nil || options.LedgerStorage.Sign() <= 0 {
+				return fmt.Errorf("--ledger-storage %s: write a size, such as %s", escapeLine(ledgerStorage), install.DefaultLedgerStorage)
 			}
 			if kinds {
 				return a.installKinds(cmd.Context(), dryRun, downgrade)
@@ -116,6 +129,14 @@ docs/how-to/observability.md.`,
 	for _, of := range []string{"dashboard-arg", "dashboard-egress-port"} {
 		refusePointlessFlag(c, of, "it is for croft dashboard; add --dashboard", func() bool { return !options.Dashboard })
 	}
+	c.Flags().BoolVar(&options.Ledger, "ledger", false, "also deploy croft ledger, which records costs")
+	refusePointlessFlag(c, "ledger", "croft ledger is deployed only with an image; add --image", func() bool { return options.Image == "" })
+	c.Flags().StringArrayVar(&options.LedgerArgs, "ledger-arg", nil, "a flag of croft ledger, with its value; may be repeated")
+	c.Flags().StringVar(&ledgerStorage, "ledger-storage", install.DefaultLedgerStorage, "size of the volume of croft ledger")
+	c.Flags().StringVar(&options.LedgerStorageClass, "ledger-storage-class", "", "StorageClass of this volume; the cluster's default one if empty")
+	for _, of := range []string{"ledger-arg", "ledger-storage", "ledger-storage-class"} {
+		refusePointlessFlag(c, of, "it is for croft ledger; add --ledger", func() bool { return !options.Ledger })
+	}
 	c.Flags().BoolVar(&options.Agent, "agent", false, "also deploy croft agent, which sets up secondary networks on nodes")
 	refusePointlessFlag(c, "agent", "croft agent is deployed only with an image; add --image", func() bool { return options.Image == "" })
 	c.Flags().BoolVar(&options.AgentJournal, "agent-journal", false, "croft agent reads the journal of its node once, for croft latency")
@@ -138,21 +159,20 @@ docs/how-to/observability.md.`,
 	for _, of := range slices.Concat(clusterFlagNames, []string{"dry-run", "allow-downgrade"}) {
 		refusePointlessFlag(c, of, "--export does not use a cluster", func() bool { return export })
 	}
-	for _, of := range []string{"image", "role", "authentication-config", "dashboard", "dashboard-arg", "dashboard-egress-port", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
+	for _, of := range []string{"image", "role", "authentication-config", "dashboard", "dashboard-arg", "dashboard-egress-port", "ledger", "ledger-arg", "ledger-storage", "ledger-storage-class", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
 		refusePointlessFlag(c, of, "--kinds installs only the kinds", func() bool { return kinds })
 	}
 	return c
 }
 
-// checkDashboardArgs refuses arguments with which croft dashboard would not start.
-func checkDashboardArgs(a *app, args []string) error {
-	c := newDashboard(a)
-	if err := c.ParseFlags(args); err != nil {
+// checkArgs refuses values of a flag that are no flags of a command that is deployed.
+func checkArgs(flag string, command *cobra.Command, args []string) error {
+	if err := command.ParseFlags(args); err != nil {
 		// A wrapped error would be explained as one about a flag of this command.
-		return errors.New("--dashboard-arg: " + err.Error())
+		return errors.New("--" + flag + ": " + err.Error())
 	}
-	if rest := c.Flags().Args(); len(rest) > 0 {
-		return fmt.Errorf("--dashboard-arg %s: write a flag with its value, such as --dashboard-arg=--oidc-client-id=croft-dashboard", escapeLine(rest[0]))
+	if rest := command.Flags().Args(); len(rest) > 0 {
+		return fmt.Errorf("--%s %s: write a flag with its value, such as --%s=--log-level=debug", flag, escapeLine(rest[0]), flag)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -21,30 +20,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/server"
 	"croft.dev/croft/internal/cost/service"
+	"croft.dev/croft/internal/operate/install"
 	"croft.dev/croft/internal/operate/operator/operatortest"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// readDocumentedRole returns the ClusterRole of docs/how-to/cost.md.
-func readDocumentedRole(t *testing.T) *rbacv1.ClusterRole {
-	t.Helper()
-	page, err := os.ReadFile("../../../docs/how-to/cost.md")
+// createInstalledRights creates the service account of an installed ledger, and its rights.
+func createInstalledRights(f *operatortest.Fixture) {
+	f.Helper()
+	objects, err := install.Objects(install.Options{Image: "croft:test", Ledger: true, KeepKinds: true})
 	if err != nil {
-		t.Fatal(err)
+		f.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(page), "```yaml\napiVersion: rbac")
-	text, _, _ = strings.Cut(text, "```")
-	var role rbacv1.ClusterRole
-	if err := yaml.UnmarshalStrict([]byte("apiVersion: rbac"+text), &role); err != nil || role.Name != "croft-ledger" {
-		t.Fatalf("%v: %s", err, text)
+	for _, o := range objects {
+		if o.GetName() != install.LedgerName {
+			continue
+		}
+		switch o.(type) {
+		case *corev1.ServiceAccount, *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding:
+			f.Create(o)
+		}
 	}
-	return &role
 }
 
 // addRights binds a role with rules to a service account: in a namespace, or in the cluster if it is empty.
@@ -78,20 +79,16 @@ func createWorkload(f *operatortest.Fixture) {
 			Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("9Gi")}}}}}})
 }
 
-// TestLedger runs the service twice with the rights of docs/how-to/cost.md, and asks it with the tokens of
+// TestLedger runs the service twice with the rights of an installation, and asks it with the tokens of
 // users of a real API server.
 func TestLedger(t *testing.T) {
 	sandbox.EndToEnd(t)
 	f := operatortest.Start(t, sandbox.APIOnly)
 	createWorkload(f)
-	ledger, ledgerSubject := newAccount(v1alpha1.SystemNamespace, "croft-ledger")
+	createInstalledRights(f)
 	viewer, viewerSubject := newAccount("shop", "viewer")
 	auditor, auditorSubject := newAccount("shop", "auditor")
-	f.Create(ledger, viewer, auditor)
-	addRights(f, "croft-ledger", "", ledgerSubject, readDocumentedRole(t).Rules...)
-	addRights(f, "croft-ledger-lease", v1alpha1.SystemNamespace, ledgerSubject,
-		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
-		rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create"}})
+	f.Create(viewer, auditor)
 	costs := rbacv1.PolicyRule{APIGroups: []string{"croft.dev"}, Resources: []string{"costs"}, Verbs: []string{"get"}}
 	addRights(f, "viewer", "shop", viewerSubject, costs)
 	addRights(f, "auditor", "", auditorSubject, costs)
@@ -165,7 +162,7 @@ func runService(f *operatortest.Fixture, directory string) (ask func(query, toke
 		Prices:  service.PriceFiles{Prices: write("prices.yaml", []byte("instances: {m5.large: {on-demand: 0.18}}\n"))},
 	}
 	config := rest.CopyConfig(f.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + v1alpha1.SystemNamespace + ":croft-ledger"}
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + install.LedgerName}
 	ctx, cancel := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx, config, options) }()

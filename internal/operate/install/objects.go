@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -41,6 +42,14 @@ type Options struct {
 	// DefaultDashboardEgress by default.
 	DashboardArgs   []string
 	DashboardEgress []int32
+	// Ledger installs croft ledger, too. It requires an image.
+	Ledger bool
+	// LedgerArgs are more arguments of croft ledger. LedgerStorage is the size of its volume,
+	// DefaultLedgerStorage by default, and LedgerStorageClass the volume's StorageClass, the
+	// cluster's default one by default.
+	LedgerArgs         []string
+	LedgerStorage      resource.Quantity
+	LedgerStorageClass string
 	// Agent installs croft agent, too, on the nodes of pools with waitForNetworks. It
 	// requires an image.
 	Agent bool
@@ -86,6 +95,9 @@ func buildOperatorObjects(o Options) []client.Object {
 	}
 	if o.Image != "" && o.Dashboard {
 		all = append(all, buildDashboardObjects(o.Image, o.DashboardArgs, o.DashboardEgress)...)
+	}
+	if o.Image != "" && o.Ledger {
+		all = append(all, buildLedgerObjects(&o)...)
 	}
 	if o.Image != "" && o.Agent {
 		all = append(all, buildAgentObjects(o.Image, o.AgentJournal)...)

@@ -35,5 +35,5 @@ func buildPluginRights(in, selector string) []client.Object {
 		return nil
 	}
 	look := []string{"list", "watch"}
-	return buildOperatorRights(in, NodesName, newRule("apps", look, "daemonsets"), newRule("", look, "pods"))
+	return buildNamespaceRights(in, NodesName, name, newRule("apps", look, "daemonsets"), newRule("", look, "pods"))
 }

@@ -149,11 +149,11 @@ func buildRights(own []string) []client.Object {
 		[]client.Object{newServiceAccount(namespace, name)},
 		buildClusterRights(name, namespace, name, buildRules(own)...),
 		// The leader's lease and the heartbeat are in the operator's own namespace.
-		buildOperatorRights(namespace, name, buildSystemRules()...),
+		buildNamespaceRights(namespace, name, name, buildSystemRules()...),
 		// The addresses of the API servers that confirm a tenant's rules.
-		buildOperatorRights(metav1.NamespaceDefault, name, buildEndpointRules()...),
+		buildNamespaceRights(metav1.NamespaceDefault, name, name, buildEndpointRules()...),
 		// Tokens of the elevations' service accounts. Only the operator may request them.
-		buildOperatorRights(v1alpha1.ElevationsNamespace, name, buildElevationRules()...),
+		buildNamespaceRights(v1alpha1.ElevationsNamespace, name, name, buildElevationRules()...),
 	)
 }
 
@@ -177,14 +177,15 @@ func buildClusterRights(role, ofNamespace, account string, rules ...rbacv1.Polic
 	}
 }
 
-// buildOperatorRights returns a Role with rules in a namespace, bound to the operator.
-func buildOperatorRights(in, role string, rules ...rbacv1.PolicyRule) []client.Object {
+// buildNamespaceRights returns a Role with rules in a namespace, bound to a service account of
+// croft's namespace.
+func buildNamespaceRights(in, role, account string, rules ...rbacv1.PolicyRule) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: in, Name: role}
 	return []client.Object{
 		&rbacv1.Role{TypeMeta: newRBACType("Role"), ObjectMeta: meta, Rules: rules},
 		&rbacv1.RoleBinding{
 			TypeMeta: newRBACType("RoleBinding"), ObjectMeta: meta,
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
 		},
 	}

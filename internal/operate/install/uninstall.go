@@ -34,7 +34,8 @@ var installedKinds = []schema.GroupVersionKind{
 // belong to another version.
 func buildAllObjects(o Options) []client.Object {
 	every := o
-	every.Image, every.Authentication, every.Dashboard, every.Agent, every.AgentJournal, every.VerifySchedule = name, "{}", true, true, true, "@daily"
+	every.Image, every.Authentication, every.VerifySchedule = name, "{}", "@daily"
+	every.Dashboard, every.Ledger, every.Agent, every.AgentJournal = true, true, true, true
 	return append(buildOperatorObjects(o), buildOperatorObjects(every)...)
 }
 

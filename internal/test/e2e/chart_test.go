@@ -71,6 +71,11 @@ func TestChartIsInstall(t *testing.T) {
 			[]string{"--dashboard", "--dashboard-arg=--public-url=https://dashboard.example.org", "--dashboard-arg=--token-login=false", "--dashboard-egress-port=6443,5556"},
 			[]string{"--set", "dashboard.enabled=true,dashboard.args={--public-url=https://dashboard.example.org,--token-login=false},dashboard.egressPorts={6443,5556}"},
 		},
+		"ledger": {[]string{"--ledger"}, []string{"--set", "cost.enabled=true"}},
+		"ledger, prices": {
+			[]string{"--ledger", "--ledger-arg=--prices=/etc/croft/ledger/prices.yaml", "--ledger-storage=5Gi", "--ledger-storage-class=fast"},
+			[]string{"--set", "cost.enabled=true,cost.args={--prices=/etc/croft/ledger/prices.yaml},cost.storage.size=5Gi,cost.storage.className=fast"},
+		},
 		"agent":          {[]string{"--agent"}, []string{"--set", "agent.enabled=true"}},
 		"agent, journal": {[]string{"--agent", "--agent-journal"}, []string{"--set", "agent.enabled=true,agent.journal=true"}},
 		"verify":         {[]string{"--verify-schedule", "17 3 * * *"}, []string{"--set", "verify.schedule=17 3 * * *"}},
@@ -184,6 +189,7 @@ func TestChartValues(t *testing.T) {
 		"operator: {replicas: two}":                  "/operator/replicas",
 		"dashboard: {oidc: {issuerURL: a}}":          "oidc",
 		"dashboard: {egressPorts: [https]}":          "/dashboard/egressPorts",
+		"cost: {storage: {class: fast}}":             "class",
 		platform + "secondaryNetworks: {a: {b: {}}}": "secondaryNetworks",
 	} {
 		refused := helm(t, nil, append([]string{"template", "croft", chart, "-f", write(t, values)}, chartImageValues...)...)
