@@ -22,8 +22,9 @@ const (
 )
 
 // names matches the names of a run's objects: the prefix, the run, the letter of one of its
-// two tenants, and a suffix within that tenant.
-var names = regexp.MustCompile("^" + Prefix + "([a-z0-9]{5})-[ab](-.+)?$")
+// two tenants, and a suffix within that tenant. Cluster-wide objects of a wall have a name of
+// the wall before it, such as croft-guard-.
+var names = regexp.MustCompile("^(?:croft-[a-z]+-)?" + Prefix + "([a-z0-9]{5})-[ab](-.+)?$")
 
 // RunOf returns the run of an object with this name, or "" if it belongs to no run.
 func RunOf(name string) string {
