@@ -44,7 +44,7 @@ func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change
 	if err != nil {
 		return nil, err
 	}
-	r := run{Applier: a, closedNamespaces: map[string]bool{}, failedTenants: map[string]bool{}}
+	r := run{Applier: a, closedNamespaces: map[string]bool{}, newNamespaces: map[string]bool{}, failedTenants: map[string]bool{}}
 	changes := make([]Change, 0, len(objects))
 	var errs []error
 	for _, o := range objects {
@@ -63,6 +63,8 @@ type run struct {
 	*Applier
 	// closedNamespaces are the namespaces to which nothing can be written.
 	closedNamespaces map[string]bool
+	// newNamespaces are the namespaces that this pass created.
+	newNamespaces map[string]bool
 	// failedTenants are the tenants with an object that could not be written.
 	failedTenants map[string]bool
 }
@@ -78,8 +80,9 @@ func (r *run) applyNext(ctx context.Context, o client.Object) Change {
 	var err error
 	if namespace, ok := o.(*corev1.Namespace); ok && tenant != "" {
 		change.Action, change.RevertedManagers, err = r.applyNamespace(ctx, namespace, tenant)
+		r.newNamespaces[namespace.Name] = change.Action == Created
 	} else {
-		change.Action, change.RevertedManagers, err = r.applyObject(ctx, o)
+		change.Action, change.RevertedManagers, err = r.applyObject(ctx, o, r.newNamespaces[change.Namespace])
 	}
 	if err == nil {
 		return change

@@ -65,7 +65,7 @@ func (a *Applier) diffObject(ctx context.Context, o client.Object) (Differences,
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.inspectObject(ctx, o, want)
+	found, err := a.inspectObject(ctx, o, want, false)
 	if err != nil || found.upToDate {
 		return nil, err
 	}

@@ -3,10 +3,12 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,16 +19,28 @@ import (
 
 // applyNamespace applies a tenant's namespace, if it belongs to the tenant.
 func (a *Applier) applyNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (Action, []string, error) {
-	live, err := a.readNamespace(ctx, o, tenant)
+	live, err := a.readNamespace(ctx, a.client, o)
 	if err != nil {
 		return Failed, nil, err
 	}
 	if live == nil {
-		if err := a.createNamespace(ctx, o); err != nil {
+		err := a.createNamespace(ctx, o)
+		if err == nil {
+			_, _, err = a.applyObject(ctx, o, true)
+			return Created, nil, err
+		}
+		if !apierrors.IsAlreadyExists(err) {
 			return Failed, nil, err
 		}
-		_, _, err := a.applyObject(ctx, o)
-		return Created, nil, err
+	}
+	// The cache may be stale, and another owner may have the namespace by now.
+	if live == nil || a.live != nil && live.GetLabels()[v1alpha1.TenantLabel] != tenant {
+		if live, err = a.readNamespace(ctx, a.getLiveReader(), o); err != nil {
+			return Failed, nil, err
+		}
+		if live == nil {
+			return Failed, nil, apierrors.NewConflict(corev1.Resource("namespaces"), o.Name, errors.New("it was deleted at the same moment"))
+		}
 	}
 	if err := CheckClaim(live, tenant); err != nil {
 		return Failed, nil, err
@@ -43,28 +57,18 @@ func (a *Applier) applyNamespace(ctx context.Context, o *corev1.Namespace, tenan
 			return Failed, nil, err
 		}
 	}
-	action, undid, err := a.applyObject(ctx, o)
+	action, undid, err := a.applyObject(ctx, o, false)
 	if adopted && err == nil {
 		return Adopted, undid, nil
 	}
 	return action, undid, err
 }
 
-// readNamespace reads a namespace. If the cache has no namespace with the tenant's label,
-// it is read again from the API server: the cache may be stale, and another owner may have
-// the namespace by now.
-func (a *Applier) readNamespace(ctx context.Context, o *corev1.Namespace, tenant string) (*corev1.Namespace, error) {
-	live, err := a.readObject(ctx, a.client, o)
-	if err != nil {
+// readNamespace returns nil if the namespace does not exist.
+func (a *Applier) readNamespace(ctx context.Context, reader client.Reader, o *corev1.Namespace) (*corev1.Namespace, error) {
+	live, err := a.readObject(ctx, reader, o)
+	if err != nil || live == nil {
 		return nil, err
-	}
-	if a.live != nil && (live == nil || live.GetLabels()[v1alpha1.TenantLabel] != tenant) {
-		if live, err = a.readObject(ctx, a.live, o); err != nil {
-			return nil, err
-		}
-	}
-	if live == nil {
-		return nil, nil
 	}
 	namespace, ok := live.(*corev1.Namespace)
 	if !ok {
@@ -109,7 +113,7 @@ func (a *Applier) CreateNamespace(ctx context.Context, o *corev1.Namespace) erro
 	return a.createNamespace(ctx, o)
 }
 
-// createNamespace creates a namespace. Applying would create it, too, but would also take
+// createNamespace creates a namespace, or returns an error if it exists. Applying would create it, too, but would also take
 // over a namespace that another client creates at the same moment. The creation includes
 // the marks of the owner, so that an operator that crashes here finds the namespace again.
 // The tenant's rules follow a moment later. Until then the policies allow no creation in

@@ -30,13 +30,14 @@ type finding struct {
 	revertedManagers []string
 }
 
-// applyObject applies one object.
-func (a *Applier) applyObject(ctx context.Context, o client.Object) (Action, []string, error) {
+// applyObject applies one object. If it is in a namespace that is new, or is a new namespace
+// itself, it is only read from the cache.
+func (a *Applier) applyObject(ctx context.Context, o client.Object, isNew bool) (Action, []string, error) {
 	want, err := buildPatch(o)
 	if err != nil {
 		return Failed, nil, err
 	}
-	found, err := a.inspectObject(ctx, o, want)
+	found, err := a.inspectObject(ctx, o, want, isNew)
 	if err != nil {
 		return Failed, nil, err
 	}
@@ -66,13 +67,22 @@ func requireVersion(version string, want tree) tree {
 }
 
 // inspectObject reads an object and compares it. If a cached object differs, it is read again from
-// the API server, because the next write depends on it.
-func (a *Applier) inspectObject(ctx context.Context, o client.Object, want tree) (finding, error) {
+// the API server, because the next write depends on it. In a new namespace this would be a
+// needless request for each object of a new tenant.
+func (a *Applier) inspectObject(ctx context.Context, o client.Object, want tree, isNew bool) (finding, error) {
 	found, err := a.compareObject(ctx, a.client, o, want)
-	if err != nil || found.upToDate || a.live == nil {
+	if err != nil || found.upToDate || a.live == nil || isNew && found.live == nil {
 		return found, err
 	}
 	return a.compareObject(ctx, a.live, o, want)
+}
+
+// getLiveReader returns a reader that reads from the API server.
+func (a *Applier) getLiveReader() client.Reader {
+	if a.live != nil {
+		return a.live
+	}
+	return a.client
 }
 
 func (a *Applier) compareObject(ctx context.Context, reader client.Reader, o client.Object, want tree) (finding, error) {
