@@ -113,11 +113,11 @@ func (a *Applier) CreateNamespace(ctx context.Context, o *corev1.Namespace) erro
 	return a.createNamespace(ctx, o)
 }
 
-// createNamespace creates a namespace, or returns an error if it exists. Applying would create it, too, but would also take
-// over a namespace that another client creates at the same moment. The creation includes
-// the marks of the owner, so that an operator that crashes here finds the namespace again.
-// The tenant's rules follow a moment later. Until then the policies allow no creation in
-// the namespace.
+// createNamespace creates a namespace, or returns an error if it exists. Applying would create
+// it, too, but would also take over a namespace that another client creates at the same moment.
+// The creation includes the marks of the owner, so that an operator that crashes here finds the
+// namespace again. The tenant's rules follow a moment later. Until then the policies allow no
+// creation in the namespace.
 func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) error {
 	born := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name,
