@@ -72,6 +72,7 @@ var tenantFields = fieldPolicy{
 	}, tenantSpecFields.shown, identityFields, conditionFields),
 	hidden: slices.Concat([]field{
 		{"metadata.labels", "the platform's own bookkeeping"},
+		{"status.consents", "the UIDs of other teams' Tenants"},
 	}, tenantSpecFields.hidden, hiddenMetadata, hiddenConditions),
 }
 
