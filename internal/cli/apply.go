@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,7 +93,8 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 	}
 	rest := findExtraObjects(p.live, p.file)
 	objects := p.file.Objects()
-	if _, err := apply.New(c).Diff(ctx, objects...); err != nil {
+	applier := apply.NewSnapshot(c)
+	if _, err := applier.Diff(ctx, objects...); err != nil {
 		return failuref("nothing was written: %w", explainUnreachable(err))
 	}
 	var pruned []client.Object
@@ -115,7 +117,7 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 	if !o.force {
 		mine, helms = p.splitHelmManaged(objects)
 	}
-	changes, err := a.writeObjects(ctx, c, mine, rest, o)
+	changes, err := a.writeObjects(ctx, c, applier, mine, rest, o)
 	if o.output == formatText {
 		a.printChanges(helms)
 	}
@@ -134,7 +136,7 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 
 // writeObjects deletes the objects to prune and applies the others, in an order in which no
 // dependency is missing in between, and prints the outcome of each.
-func (a *app) writeObjects(ctx context.Context, c client.Client, objects []client.Object, rest *extraObjects, o *applyOptions) ([]apply.Change, error) {
+func (a *app) writeObjects(ctx context.Context, c client.Client, applier *apply.Applier, objects []client.Object, rest *extraObjects, o *applyOptions) ([]apply.Change, error) {
 	var all []apply.Change
 	tell := func(changes ...apply.Change) {
 		all = append(all, changes...)
@@ -147,8 +149,20 @@ func (a *app) writeObjects(ctx context.Context, c client.Client, objects []clien
 			return all, err
 		}
 	}
-	changes, err := apply.New(c).Apply(ctx, objects...)
-	tell(changes...)
+	var errs []error
+	for len(objects) > 0 && ctx.Err() == nil {
+		// Objects of one kind do not depend on each other.
+		kind := objects[0].GetObjectKind().GroupVersionKind()
+		n := slices.IndexFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind() != kind })
+		if n < 0 {
+			n = len(objects)
+		}
+		changes, err := applier.ApplyEach(ctx, objects[:n]...)
+		tell(changes...)
+		errs = append(errs, err)
+		objects = objects[n:]
+	}
+	err := errors.Join(append(errs, ctx.Err())...)
 	if err == nil && o.prune.prune {
 		err = rest.deleteRest(ctx, c, tell)
 	}

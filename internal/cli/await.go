@@ -17,6 +17,14 @@ import (
 // the state of the operator.
 const silence = 10 * time.Second
 
+// pollInterval is the time between two reads of the declared objects. If a read takes long, as
+// with thousands of tenants, the pause is a multiple of it: the API server needs its time for the
+// operator.
+const (
+	pollInterval = 300 * time.Millisecond
+	pauseFactor  = 4
+)
+
 // mostPending is the maximum number of pending objects named at the end.
 const mostPending = 10
 
@@ -44,7 +52,9 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 		return toFailure(err)
 	}
 	for {
+		began := time.Now()
 		live, err := readDeclaration(ctx, c)
+		pause := max(pollInterval, pauseFactor*time.Since(began))
 		if err != nil && ctx.Err() == nil {
 			return toFailure(err)
 		}
@@ -75,7 +85,7 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 				return toFailure(operator.errNoOperator())
 			}
 			return toFailure(explainTimeout(ctx, live, objects, timeout))
-		case <-time.After(300 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (a *app) buildDiffPlan(ctx context.Context, files *fileFlags, prune bool) (
 	if err != nil {
 		return nil, err
 	}
-	applier := apply.New(p.client)
+	applier := p.newApplier()
 	differences, err := p.diffObjects(ctx, applier)
 	rest := findExtraObjects(p.live, p.file)
 	var pruned []client.Object
@@ -129,6 +129,18 @@ func summarizeDiff(differences apply.Differences) string {
 	}
 	return wording.FormatCount(len(differences), "change") + ": " + wording.FormatCount(n[apply.Created], "object") + " to create, " +
 		wording.FormatCount(n[apply.Configured], "object") + " to update, " + wording.FormatCount(n[apply.Deleted], "object") + " to delete"
+}
+
+// manyTenants is the number of tenants from which lists of the walls' kinds in the whole cluster cost
+// less than requests for each tenant.
+const manyTenants = 20
+
+// newApplier returns an Applier that compares with the walls in the cluster.
+func (p *proposal) newApplier() *apply.Applier {
+	if len(p.file.Tenants) < manyTenants {
+		return apply.New(p.client)
+	}
+	return apply.NewSnapshot(p.client)
 }
 
 // diffObjects returns the planned writes. It includes the planned deletions of cluster-wide

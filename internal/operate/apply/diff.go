@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,16 +48,20 @@ func (a *Applier) Diff(ctx context.Context, objects ...client.Object) (Differenc
 	if err != nil {
 		return nil, err
 	}
-	var all Differences
-	var errs []error
-	for _, o := range objects {
-		differences, err := a.diffObject(ctx, o)
-		if err != nil {
-			errs = append(errs, &ObjectError{Ref: RefOf(o), Err: err})
-		}
-		all = append(all, differences...)
+	found, errs := make([]Differences, len(objects)), make([]error, len(objects))
+	var group errgroup.Group
+	group.SetLimit(concurrency)
+	for i, o := range objects {
+		group.Go(func() error {
+			var err error
+			if found[i], err = a.diffObject(ctx, o); err != nil {
+				errs[i] = &ObjectError{Ref: RefOf(o), Err: err}
+			}
+			return nil
+		})
 	}
-	return all, errors.Join(errs...)
+	_ = group.Wait() // errs has the errors of all objects
+	return slices.Concat(found...), errors.Join(errs...)
 }
 
 // diffObject returns one difference, or none.

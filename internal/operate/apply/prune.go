@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
@@ -186,16 +185,7 @@ func (a *Applier) deleteObjects(ctx context.Context, objects []client.Object) ([
 // listObjects returns the objects of a kind, as Go types if the scheme has them, so that the
 // operator's cache stores each object once.
 func (a *Applier) listObjects(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]client.Object, error) {
-	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
-	var list client.ObjectList
-	made, err := a.client.Scheme().New(listKind)
-	if typed, ok := made.(client.ObjectList); ok && err == nil {
-		list = typed
-	} else {
-		u := &unstructured.UnstructuredList{}
-		u.SetGroupVersionKind(listKind)
-		list = u
-	}
+	list := newList(a.client.Scheme(), kind)
 	if err := a.client.List(ctx, list, opts...); err != nil {
 		return nil, err
 	}

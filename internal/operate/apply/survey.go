@@ -2,14 +2,12 @@ package apply
 
 import (
 	"context"
-	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -54,8 +52,11 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	if err != nil {
 		return nil, err
 	}
-	lists := &listReader{Applier: a, rendered: o.Rendered,
-		of: map[schema.GroupVersionKind]map[client.ObjectKey]client.Object{}, denied: map[schema.GroupVersionKind]error{}}
+	lists := newSnapshot(a.client, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
+	var reader client.Reader = lists
+	if o.Rendered {
+		reader = renderedReader{lists}
+	}
 	all := make([]Surveyed, 0, len(objects))
 	quotas := map[string]int{} // by tenant
 	for _, object := range objects {
@@ -72,7 +73,7 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 		if o.Rendered {
 			stripBookkeeping(want) // only Apply writes it
 		}
-		judged, err := a.compareObject(ctx, lists, object, want)
+		judged, err := a.compareObject(ctx, reader, object, want)
 		switch {
 		case meta.IsNoMatchError(err):
 			found.State = Missing
@@ -82,7 +83,7 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 			return all, &ObjectError{Ref: found.Ref, Err: err}
 		case judged.live == nil:
 			found.State = Missing
-		case judged.upToDate, !o.Rendered && isInFlight(found.Ref, judged) && max(quotas[getTenant(object)], lists.countQuotas(getTenant(object))) > 1:
+		case judged.upToDate, !o.Rendered && isInFlight(found.Ref, judged) && max(quotas[getTenant(object)], countQuotas(lists.kinds[quotaKind], getTenant(object))) > 1:
 			found.State = Matches
 		default:
 			found.State, found.ChangedBy = Differs, judged.revertedManagers
@@ -91,6 +92,8 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	}
 	return all, nil
 }
+
+var quotaKind = corev1.SchemeGroupVersion.WithKind("ResourceQuota")
 
 // isInFlight reports whether only croft has written a ResourceQuota. Such a difference may be
 // a concurrent move of shares, which takes several steps.
@@ -102,69 +105,31 @@ func getTenant(o client.Object) string { return o.GetLabels()[v1alpha1.TenantLab
 
 // countQuotas counts the listed ResourceQuotas of a tenant. A retained namespace that no longer
 // belongs to the tenant still has a share.
-func (l *listReader) countQuotas(tenant string) int {
+func countQuotas(quotas *listing, tenant string) int {
 	n := 0
-	for _, o := range l.of[corev1.SchemeGroupVersion.WithKind("ResourceQuota")] {
-		if getTenant(o) == tenant {
-			n++
+	if quotas != nil {
+		for _, o := range quotas.all {
+			if getTenant(o) == tenant {
+				n++
+			}
 		}
 	}
 	return n
 }
 
-// listReader serves single reads from lists of the objects with croft's label.
-type listReader struct {
-	*Applier
-	rendered bool
-	of       map[schema.GroupVersionKind]map[client.ObjectKey]client.Object
-	denied   map[schema.GroupVersionKind]error
-}
+// renderedReader reads objects that another tool applies as if croft had applied them.
+type renderedReader struct{ client.Client }
 
 // Get implements client.Reader.
-func (l *listReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
-	gvk, err := l.client.GroupVersionKindFor(into)
+func (r renderedReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	if err := r.Client.Get(ctx, key, into, opts...); err != nil {
+		return err
+	}
+	kind, err := r.GroupVersionKindFor(into)
 	if err != nil {
 		return err
 	}
-	listed, err := l.getListed(ctx, gvk)
-	if err != nil {
-		return err
-	}
-	live := reflect.ValueOf(listed[key])
-	if live.IsValid() && live.Type() == reflect.TypeOf(into) {
-		reflect.ValueOf(into).Elem().Set(live.Elem())
-	} else if err := l.client.Get(ctx, key, into, opts...); err != nil { // it may exist without the label
-		return err
-	}
-	if l.rendered {
-		return assumeOwnership(gvk.Kind, into)
-	}
-	return nil
-}
-
-// List implements client.Reader.
-func (l *listReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return l.client.List(ctx, list, opts...)
-}
-
-// getListed returns the objects of a kind. It lists the kind at the first call.
-func (l *listReader) getListed(ctx context.Context, kind schema.GroupVersionKind) (map[client.ObjectKey]client.Object, error) {
-	if found, ok := l.of[kind]; ok || l.denied[kind] != nil {
-		return found, l.denied[kind]
-	}
-	objects, err := l.listObjects(ctx, kind, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
-	if err != nil {
-		if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
-			l.denied[kind] = err
-		}
-		return nil, err
-	}
-	found := make(map[client.ObjectKey]client.Object, len(objects))
-	for _, o := range objects {
-		found[client.ObjectKeyFromObject(o)] = o
-	}
-	l.of[kind] = found
-	return found, nil
+	return assumeOwnership(kind.Kind, into)
 }
 
 // assumeOwnership makes the manager that maintains an object instead of croft look like croft: the
