@@ -38,6 +38,37 @@ func (l *life) speakDialects() {
 	}
 }
 
+// repairAddOns deletes croft's objects of the add-ons in tenants' namespaces, and waits until the operator
+// has created them again. For that, unlike in a new namespace, it reads whether they exist.
+func (l *life) repairAddOns() {
+	l.Helper()
+	for _, kind := range apply.OptionalKinds {
+		list := func() []unstructured.Unstructured {
+			all := &unstructured.UnstructuredList{}
+			all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+			if err := l.Client.List(l.Context(), all, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}); err != nil {
+				l.Fatal(err)
+			}
+			return all.Items
+		}
+		deleted := list()
+		if len(deleted) == 0 {
+			l.Errorf("no %s", kind.Kind)
+		}
+		for i := range deleted {
+			if err := l.Client.Delete(l.Context(), &deleted[i]); err != nil {
+				l.Fatal(err)
+			}
+		}
+		l.Await(kind.Kind+" again", func() string {
+			if n := len(list()); n != len(deleted) {
+				return fmt.Sprintf("%d of %d", n, len(deleted))
+			}
+			return ""
+		})
+	}
+}
+
 // switchEngines changes the placement engine to Gatekeeper and back to the API server.
 func (l *life) switchEngines() {
 	l.Helper()

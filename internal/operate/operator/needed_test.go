@@ -103,6 +103,7 @@ func TestRights(t *testing.T) {
 	life.elevate()
 	life.ask()
 	life.release()
+	life.repairAddOns()
 	driftPutBack(f)
 	stop()
 	stop = f.Operate() // another leader acquires the lease
