@@ -90,14 +90,7 @@ func replaceIn(value any) {
 			replaceIn(v)
 		}
 	case map[string]any:
-		for field, v := range value {
-			switch field {
-			case "secret", "configMap", "secretKeyRef", "configMapKeyRef", "secretRef", "configMapRef":
-				// Operators create these objects, and no operator runs here.
-				if reference, ok := v.(map[string]any); ok {
-					reference["optional"] = true
-				}
-			}
+		for _, v := range value {
 			replaceIn(v)
 		}
 		if containers, ok := value["containers"].([]any); ok {
@@ -106,10 +99,33 @@ func replaceIn(value any) {
 	}
 }
 
-func replaceInPod(spec map[string]any, containers []any) {
-	for _, field := range []string{"nodeSelector", "affinity", "topologySpreadConstraints"} {
-		delete(spec, field) // at most three real nodes run
+// makeOptional makes the references of a pod to Secrets and ConfigMaps optional: operators create
+// these objects, and no operator runs here.
+func makeOptional(value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, v := range value {
+			makeOptional(v)
+		}
+	case map[string]any:
+		for field, v := range value {
+			switch field {
+			case "secret", "configMap", "secretKeyRef", "configMapKeyRef", "secretRef", "configMapRef":
+				if reference, ok := v.(map[string]any); ok {
+					reference["optional"] = true
+				}
+			}
+			makeOptional(v)
+		}
 	}
+}
+
+func replaceInPod(spec map[string]any, containers []any) {
+	// At most three real nodes run, and no controller of a gateway.
+	for _, field := range []string{"nodeSelector", "affinity", "topologySpreadConstraints", "readinessGates"} {
+		delete(spec, field)
+	}
+	makeOptional(spec)
 	program := []any{"pause"}
 	if policy := spec["restartPolicy"]; policy == "Never" || policy == "OnFailure" {
 		program = []any{"exit", "0"}
