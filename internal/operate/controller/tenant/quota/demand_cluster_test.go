@@ -124,8 +124,10 @@ func quotaForged(f *fixture) {
 	// The operator observes this genuine refusal after the forged ones.
 	f.Create(deployment("open-b", "web", "10m", 3))
 	f.pods("open-b", 3)
+	// The genuine refusal divides the rest anew, by the use that is counted at that moment: one of
+	// untouched's ConfigMaps can be in it. The forged refusal would move 14.
 	for namespace, q := range f.settled(open) {
-		if hard := q.Status.Hard["configmaps"]; hard.Value() != total/2 {
+		if hard := q.Status.Hard["configmaps"]; max(hard.Value()-total/2, total/2-hard.Value()) > 1 {
 			f.Errorf("%s has %s, want %d", namespace, hard.String(), total/2)
 		}
 	}
