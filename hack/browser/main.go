@@ -5,6 +5,11 @@
 //	browser --account jane --certificate-authority ca.crt https://127.0.0.1:4444/auth?…
 //
 // Installed as xdg-open, it opens the login page for croft login.
+//
+//	browser check --account ann --issuer 127.0.0.1:4444 --axe axe.min.js https://127.0.0.1:9443/login <visits.json
+//
+// logs in at croft dashboard, opens its pages as a user with a keyboard alone, and reports the
+// problems of each page as JSON: check.go.
 package main
 
 import (
@@ -18,6 +23,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -35,68 +41,101 @@ type user struct {
 
 func main() {
 	u := user{}
+	checking := len(os.Args) > 1 && os.Args[1] == "check"
+	arguments := os.Args[1:]
+	var c checker
+	if checking {
+		arguments = os.Args[2:]
+		flag.StringVar(&c.axeFile, "axe", "", "path of axe-core's script")
+		flag.StringVar(&c.screenshots, "screenshots", "", "directory for the screenshots; without it, none are taken")
+	}
 	flag.StringVar(&u.account, "account", "", "name that is entered into the login form")
 	flag.StringVar(&u.password, "password", "any", "password that is entered into the login form")
-	authority := flag.String("certificate-authority", "", "path of the certificate, in PEM, of pages that no known authority vouches for")
+	authority := flag.String("certificate-authority", "", "path of the certificates, in PEM, of pages that no known authority vouches for")
 	flag.StringVar(&u.issuer, "issuer", "", "HOST:PORT of the identity provider, if the page redirects to it; by default the page's")
 	timeout := flag.Duration("timeout", 2*time.Minute, "how long the login may take")
-	flag.Parse()
+	_ = flag.CommandLine.Parse(arguments) // exits after an error
 	page, err := url.Parse(flag.Arg(0))
-	if flag.NArg() != 1 || err != nil || page.Scheme != "https" || u.account == "" {
-		fmt.Fprintln(os.Stderr, "usage: browser --account NAME [--certificate-authority FILE] https://PAGE")
+	if flag.NArg() != 1 || err != nil || page.Scheme != "https" || u.account == "" || checking && (c.axeFile == "" || u.issuer == "") {
+		fmt.Fprintln(os.Stderr, "usage: browser [check --axe FILE --issuer HOST:PORT] --account NAME [--certificate-authority FILE] https://PAGE")
 		os.Exit(2)
 	}
 	if u.issuer == "" {
 		u.issuer = page.Host
 	}
-	text, err := u.run(page.String(), *authority, *timeout)
+	ctx, end, err := openBrowser(*authority, *timeout)
+	if err == nil {
+		if checking {
+			err = c.run(ctx, &u, page)
+		} else {
+			err = u.showLastPage(ctx, page.String())
+		}
+		end()
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "browser: %v\n", err)
 		os.Exit(1)
 	}
-	fmt.Println(text)
 }
 
-// run starts Chromium with an empty profile, and logs in.
-func (u *user) run(page, authority string, timeout time.Duration) (text string, err error) {
+// showLastPage logs in, and prints the text of the last page.
+func (u *user) showLastPage(ctx context.Context, page string) error {
+	text, err := u.logIn(ctx, chromedp.Navigate(page))
+	if err != nil {
+		return err
+	}
+	fmt.Println(text)
+	return nil
+}
+
+// openBrowser starts Chromium with an empty profile. The function ends it.
+func openBrowser(authority string, timeout time.Duration) (context.Context, func(), error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		// Chromium can only reach this machine.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"))
 	if authority != "" {
-		key, err := publicKey(authority)
+		keys, err := listPublicKeys(authority)
 		if err != nil {
-			return "", err
+			return nil, nil, err
 		}
-		options = append(options, chromedp.Flag("ignore-certificate-errors-spki-list", key))
+		options = append(options, chromedp.Flag("ignore-certificate-errors-spki-list", keys))
 	}
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium's sandbox does not work as root
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	defer cancel()
-	ctx, cancel = chromedp.NewContext(ctx)
-	defer cancel()
-	return u.logIn(ctx, page)
+	ctx, endTimeout := context.WithTimeout(context.Background(), timeout)
+	ctx, endBrowser := chromedp.NewExecAllocator(ctx, options...)
+	ctx, endTab := chromedp.NewContext(ctx)
+	return ctx, func() {
+		endTab()
+		endBrowser()
+		endTimeout()
+	}, nil
 }
 
-// publicKey returns the hash of a certificate's public key, by which Chromium trusts it.
-func publicKey(file string) (string, error) {
-	content, err := os.ReadFile(file)
+// listPublicKeys returns the hashes of the certificates' public keys, by which Chromium trusts them.
+func listPublicKeys(file string) (string, error) {
+	rest, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	block, _ := pem.Decode(content)
-	if block == nil {
+	var keys []string
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		hash := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+		keys = append(keys, base64.StdEncoding.EncodeToString(hash[:]))
+	}
+	if len(keys) == 0 {
 		return "", fmt.Errorf("%s has no certificate in PEM", file)
 	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
-	}
-	hash := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
-	return base64.StdEncoding.EncodeToString(hash[:]), nil
+	return strings.Join(keys, ","), nil
 }
 
 // shown is the content of a page.
@@ -118,10 +157,11 @@ const (
 	})`
 )
 
-// logIn fills in forms until the provider redirects the browser to another host, or shows a
-// page without a form, as after a device login. It returns the text of the last page.
-func (u *user) logIn(ctx context.Context, page string) (string, error) {
-	next := []chromedp.Action[chromedp.Void]{chromedp.Navigate(page)}
+// logIn opens a page of the provider, and fills in forms until the provider redirects the browser to
+// another host, or shows a page without a form, as after a device login. It returns the text of the
+// last page.
+func (u *user) logIn(ctx context.Context, open chromedp.Action[chromedp.Void]) (string, error) {
+	next := []chromedp.Action[chromedp.Void]{open}
 	for range maxForms {
 		response, err := chromedp.RunResponse(ctx, next...)
 		if err != nil {
