@@ -34,10 +34,14 @@ func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 			you.Rows = [][]Cell{{{Text: wording.JoinNames(n.Roles)}, {Text: wording.JoinNames(n.Abilities)}}}
 		}
 	}
+	body := Sections{you, others}
+	if len(m.Restrictions) > 0 {
+		body = append(body, listRestrictions(m))
+	}
 	return Page{
 		Title: "Access to " + namespace, Heading: "Access to " + namespace, Namespace: namespace, Tab: TabAccess,
 		Commands: []string{"croft me -n " + namespace, "kubectl get rolebindings -n " + namespace + " -o wide", "kubectl auth can-i --list -n " + namespace},
-		Body:     Sections{you, others, listRestrictions(m)},
+		Body:     body,
 	}
 }
 
