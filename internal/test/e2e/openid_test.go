@@ -19,9 +19,9 @@ type openID struct {
 }
 
 // startOpenID starts an identity provider. It skips the test if Node.js is missing.
-func startOpenID(t testing.TB) *openID {
+func startOpenID(t testing.TB, env ...string) *openID {
 	t.Helper()
-	p := openidtest.Start(t)
+	p := openidtest.Start(t, env...)
 	return &openID{Provider: p, issuer: p.Issuer, authority: p.Authority}
 }
 

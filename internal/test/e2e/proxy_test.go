@@ -97,8 +97,15 @@ func TestProxy(t *testing.T) {
 func startProxied(t *testing.T) *proxiedCluster {
 	t.Helper()
 	idp := startOpenID(t)
-	p := &proxiedCluster{migratedDocument: migrateDocument(t, "002"), idp: idp}
-	p.authentication = write(t, authenticationConfig(t, idp, "croft"))
+	return addProxy(t, migrateDocument(t, "002"), idp, "croft")
+}
+
+// addProxy starts a proxy for a cluster in which jane's group has a role. It accepts the tokens of the
+// clients.
+func addProxy(t *testing.T, m *migratedDocument, idp *openID, clients ...string) *proxiedCluster {
+	t.Helper()
+	p := &proxiedCluster{migratedDocument: m, idp: idp}
+	p.authentication = write(t, authenticationConfig(t, idp, clients...))
 	p.proxyToken = p.proxyAccount(t)
 	p = p.startProxy(t, p.directKubeconfig(t, p.proxyToken), "--impersonation-role", identity.ProxyRole)
 	p.jane = p.login(t, "jane")

@@ -62,17 +62,7 @@ func proxyBrowserLogin(t *testing.T, p *proxiedCluster) {
 // the path of the last page.
 func (m *machine) installBrowser(t testing.TB, account string) (page string) {
 	t.Helper()
-	found := slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
-		_, err := exec.LookPath(name)
-		return err == nil
-	})
-	if !found {
-		t.Skip("no browser to log in with: install Chromium, on Debian by `apt-get install chromium`")
-	}
-	browser, err := sandbox.FindTool("browser")
-	if err != nil {
-		t.Fatal(err)
-	}
+	browser := findBrowser(t)
 	dir := t.TempDir()
 	page = filepath.Join(dir, "page")
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' --account %s --certificate-authority '%s' \"$1\" >'%s' 2>&1\n",
@@ -84,6 +74,23 @@ func (m *machine) installBrowser(t testing.TB, account string) (page string) {
 	}
 	m.env = append(m.env, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "DISPLAY=:0")
 	return page
+}
+
+// findBrowser returns the path of bin/browser. It skips the test if there is no Chromium.
+func findBrowser(t testing.TB) string {
+	t.Helper()
+	found := slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome"}, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+	if !found {
+		t.Skip("no browser to log in with: install Chromium, on Debian by `apt-get install chromium`")
+	}
+	browser, err := sandbox.FindTool("browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return browser
 }
 
 // browserNamespaces fails if a list of namespaces, or across namespaces, does not show exactly

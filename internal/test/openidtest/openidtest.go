@@ -41,8 +41,8 @@ type Provider struct {
 }
 
 // Start starts a provider, which ends with the test. It skips the test if Node.js is not
-// installed.
-func Start(t testing.TB) *Provider {
+// installed. env adds to the provider's environment, such as DASHBOARD_URL=https://127.0.0.1:9443.
+func Start(t testing.TB, env ...string) *Provider {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts an identity provider")
@@ -78,7 +78,7 @@ func Start(t testing.TB) *Provider {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(node, program, certificate, key)
-	cmd.Stderr = t.Output()
+	cmd.Env, cmd.Stderr = append(os.Environ(), env...), t.Output()
 	// The provider ends when its standard input is closed, so that it does not outlive a
 	// test that is killed.
 	stdin, err := cmd.StdinPipe()
