@@ -137,7 +137,13 @@ func (s *Snapshot) Evaluate() ([]Peer, error) {
 	}
 	outside, err := policies.ExplainOutside(s.Namespace)
 	for i := range outside {
-		peers = append(peers, Peer{Name: outside[i].Name, To: &outside[i].Verdict})
+		last := &peers[len(peers)-1]
+		switch {
+		case outside[i].Name != last.Name:
+			peers = append(peers, Peer{Name: outside[i].Name, To: &outside[i].Verdict})
+		case outside[i].Verdict.Allowed: // at another of its addresses
+			last.To = &outside[i].Verdict
+		}
 	}
 	return peers, err
 }

@@ -83,7 +83,7 @@ func TestEvaluate(t *testing.T) {
 					t.Errorf("%s: %s\nwant %s", p.Name, got, want[p.Name])
 				}
 			}
-			if len(peers) != 8 || !peers[2].Platform || peers[0].Platform {
+			if len(peers) != 7 || !peers[2].Platform || peers[0].Platform {
 				t.Errorf("%d peers: %v", len(peers), peers)
 			}
 		})

@@ -54,16 +54,19 @@ func describePeer(p connections.Peer, s *connections.Snapshot) string {
 	}
 }
 
-// newConnectionCell marks a connection that should be denied as bad.
+// newConnectionCell marks a connection that should be denied as bad. With open egress, a tenant's own
+// policies allow connections to other tenants, whose policies deny them.
 func newConnectionCell(p connections.Peer, v *netpol.Verdict) Cell {
-	cell := Cell{Text: v.Describe()}
-	if v.Allowed {
-		cell.Verdict = why.Good
-		if p.Name == connections.OtherTenants || p.Name == netpol.Metadata {
-			cell.Verdict = why.Bad
-		}
+	switch {
+	case !v.Allowed:
+		return Cell{Text: v.Describe()}
+	case p.Name == netpol.Metadata, p.Name == connections.OtherTenants && v == p.From:
+		return Cell{Text: v.Describe(), Verdict: why.Bad}
+	case p.Name == connections.OtherTenants:
+		return Cell{Text: "the other tenant decides"}
+	default:
+		return Cell{Text: v.Describe(), Verdict: why.Good}
 	}
-	return cell
 }
 
 // listPolicies lists the policies that decide.

@@ -86,7 +86,7 @@ func TestPages(t *testing.T) {
 	allowed := &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true, Allowing: isolation, Selecting: isolation}, Ingress: netpol.Direction{Allowed: true, Allowing: isolation, Selecting: isolation}}
 	denied := &netpol.Verdict{Egress: netpol.Direction{Selecting: isolation}, Ingress: netpol.Direction{Selecting: isolation}}
 	peers := []connections.Peer{
-		{Name: "shop", From: allowed, To: allowed}, {Name: connections.OtherTenants, From: denied, To: denied},
+		{Name: "shop", From: allowed, To: allowed}, {Name: connections.OtherTenants, From: denied, To: allowed},
 		{Name: netpol.Metadata, To: &netpol.Verdict{Allowed: true, Egress: netpol.Direction{Allowed: true}}},
 	}
 	for name, c := range map[string]struct {
@@ -162,8 +162,11 @@ func TestPages(t *testing.T) {
 		"network": {page.NewNetwork(shopPolicies, peers), []string{
 			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed.",
 			"shop (this namespace) ✓ can connect allowed by shop/croft-isolation ✓ can connect",
-			"other tenants cannot connect denied, since no rule allows it of shop/croft-isolation cannot connect", "metadata - - ✗ can connect allowed, since no policy selects the pod",
+			"other tenants cannot connect denied, since no rule allows it of shop/croft-isolation the other tenant decides allowed", "metadata - - ✗ can connect allowed, since no policy selects the pod",
 			"NetworkPolicies", "croft-isolation yes", "kubectl describe networkpolicies -n shop",
+		}, nil},
+		"network with a hole": {page.NewNetwork(shopPolicies, []connections.Peer{{Name: connections.OtherTenants, From: allowed, To: denied}}), []string{
+			"1 of 2 connections are allowed", "other tenants ✗ can connect allowed by shop/croft-isolation cannot connect",
 		}, nil},
 		"network without a wall": {page.NewNetwork(&connections.Snapshot{Namespace: "shop"}, nil), []string{"Ask a platform admin for croft reach.", "There are no NetworkPolicies"}, []string{"can connect"}},
 		"access":                 {page.NewAccess("shop", m, bindings), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
