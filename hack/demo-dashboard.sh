@@ -9,7 +9,7 @@ chapter "croft dashboard: web pages with the rights of the user, and no others"
 background dashboard bin/croft dashboard --server "https://$proxy" --certificate-authority "$login/tls.crt" \
   --listen "$dashboard" --tls-cert-file "$login/tls.crt" --tls-private-key-file "$login/tls.key" --public-url "https://$dashboard" \
   --oidc-issuer-url "$issuer" --oidc-ca-file "$login/tls.crt" --oidc-client-id dashboard \
-  --oidc-client-secret-file "$login/client-secret" </dev/null
+  --oidc-client-secret-file "$login/client-secret" --oidc-prompt consent </dev/null
 eventually "croft dashboard" env NODE_EXTRA_CA_CERTS="$login/tls.crt" \
   node -e "fetch('https://$dashboard/login').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"
 
