@@ -131,8 +131,9 @@ func summarizeDiff(differences apply.Differences) string {
 		wording.FormatCount(n[apply.Configured], "object") + " to update, " + wording.FormatCount(n[apply.Deleted], "object") + " to delete"
 }
 
-// manyTenants is the number of tenants from which lists of the walls' kinds in the whole cluster cost
-// less than requests for each tenant.
+// manyTenants is the number of tenants from which diff lists the walls' kinds once, in the whole cluster,
+// instead of sending requests for each tenant's objects. For a small file, such lists would be the greater
+// cost: a cluster can have many objects that are not croft's.
 const manyTenants = 20
 
 // newApplier returns an Applier that compares with the walls in the cluster.

@@ -60,8 +60,7 @@ func (a *Applier) Apply(ctx context.Context, objects ...client.Object) ([]Change
 	return changes, errors.Join(errs...)
 }
 
-// concurrency is the number of simultaneous requests for objects that do not depend on each
-// other. kubectl sends one at a time; a controller of Kubernetes has 5 to 10 workers.
+// concurrency is the number of simultaneous requests for objects that do not depend on each other.
 const concurrency = 8
 
 // ApplyEach is like Apply for objects that do not depend on each other, such as declared objects of

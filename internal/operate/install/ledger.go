@@ -22,8 +22,7 @@ const (
 	// LedgerTLS is the kubernetes.io/tls Secret of the ledger's serving certificate. The
 	// platform creates it, for example with cert-manager.
 	LedgerTLS = "croft-ledger-tls"
-	// DefaultLedgerStorage is the default size of the ledger's volume. The records of 5,000
-	// tenants take a quarter of it in 13 months.
+	// DefaultLedgerStorage is the default size of the ledger's volume.
 	DefaultLedgerStorage = "1Gi"
 	ledgerPort           = 8443
 )
