@@ -124,7 +124,7 @@ func quotaForged(f *fixture) {
 	// The operator observes this genuine refusal after the forged ones.
 	f.Create(deployment("open-b", "web", "10m", 3))
 	f.pods("open-b", 3)
-	// The genuine refusal divides the rest anew, by the use that is counted at that moment: one of
+	// The genuine refusal divides the rest again, by the use that is counted at that moment: one of
 	// untouched's ConfigMaps can be in it. The forged refusal would move 14.
 	for namespace, q := range f.settled(open) {
 		if hard := q.Status.Hard["configmaps"]; max(hard.Value()-total/2, total/2-hard.Value()) > 1 {
