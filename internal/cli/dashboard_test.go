@@ -24,12 +24,12 @@ func TestDashboardFlags(t *testing.T) {
 	const identity = " --oidc-issuer-url https://login.example.org --oidc-client-id croft --public-url https://dashboard.example.org"
 	short := base64.StdEncoding.EncodeToString([]byte("short"))
 	for line, want := range map[string]string{
-		"--listen :9443":                                                      "--listen :9443 is no loopback address",
-		"--listen 9443":                                                       "--listen 9443 is no HOST:PORT",
+		"--listen :9443":                                                      "--listen :9443 is not a loopback address",
+		"--listen 9443":                                                       "--listen 9443 is not an address",
 		"--tls-cert-file tls.crt":                                             "tls-private-key-file",
 		"--session-key-file " + dir + "/missing":                              "--session-key-file",
 		"--session-key-file -":                                                "--session-key-file -: the file must have one or two lines",
-		"--session-key-file " + writeFile("k", short):                         "line 1 is no key of 32 bytes",
+		"--session-key-file " + writeFile("k", short):                         "line 1 is not a key of 32 bytes",
 		"--server http://k8s.example.org":                                     "--server http://k8s.example.org: write an https URL",
 		"--oidc-issuer-url https://login.example.org":                         "--oidc-client-id and --public-url",
 		"--oidc-scopes groups":                                                "--oidc-scopes has no effect here",
@@ -39,7 +39,7 @@ func TestDashboardFlags(t *testing.T) {
 		identity + "?a=b":                                                     "--public-url \"https://dashboard.example.org?a=b\"",
 		identity + " --oidc-ca-file " + writeFile("ca", short):                "the file has no PEM certificate",
 		identity + " --oidc-client-secret-file " + writeFile("secret", " "):   "the file is empty",
-		"--kubeconfig " + kubeconfig("a", `server: "http://k8s.example.org"`): "the API server's address http://k8s.example.org is no https URL",
+		"--kubeconfig " + kubeconfig("a", `server: "http://k8s.example.org"`): "the API server's address http://k8s.example.org is not an https URL",
 		"--kubeconfig " + kubeconfig("b", `server: "https://k8s.example.org", insecure-skip-tls-verify: true`): "insecure-skip-tls-verify",
 	} {
 		t.Run(strings.ReplaceAll(line, dir, ""), func(t *testing.T) {

@@ -38,7 +38,7 @@ func NewServer(entry *clientcmdapi.Cluster) (*Server, error) {
 	address, err := url.Parse(entry.Server)
 	switch {
 	case err != nil || address.Scheme != "https" || address.Host == "" || address.User != nil:
-		return nil, fmt.Errorf("the API server's address %s is no https URL: the dashboard sends its users' tokens there", entry.Server)
+		return nil, fmt.Errorf("the API server's address %s is not an https URL: the dashboard sends its users' tokens there", entry.Server)
 	case entry.InsecureSkipTLSVerify:
 		return nil, errors.New("the kubeconfig's cluster has insecure-skip-tls-verify: " +
 			"the dashboard sends its users' tokens only to a server with a valid certificate: set certificate-authority")

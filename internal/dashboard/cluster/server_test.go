@@ -30,10 +30,10 @@ func TestServerRefusesUnsafeConnections(t *testing.T) {
 		entry clientcmdapi.Cluster
 		want  string
 	}{
-		"http":                {clientcmdapi.Cluster{Server: "http://k8s.example.org"}, "no https URL"},
-		"no scheme":           {clientcmdapi.Cluster{Server: "k8s.example.org"}, "no https URL"},
-		"empty":               {clientcmdapi.Cluster{}, "no https URL"},
-		"credentials":         {clientcmdapi.Cluster{Server: "https://ana:secret@k8s.example.org"}, "no https URL"},
+		"http":                {clientcmdapi.Cluster{Server: "http://k8s.example.org"}, "not an https URL"},
+		"no scheme":           {clientcmdapi.Cluster{Server: "k8s.example.org"}, "not an https URL"},
+		"empty":               {clientcmdapi.Cluster{}, "not an https URL"},
+		"credentials":         {clientcmdapi.Cluster{Server: "https://ana:secret@k8s.example.org"}, "not an https URL"},
 		"no certificate":      {clientcmdapi.Cluster{Server: "https://k8s.example.org", InsecureSkipTLSVerify: true}, "insecure-skip-tls-verify"},
 		"an invalid CA":       {clientcmdapi.Cluster{Server: "https://k8s.example.org", CertificateAuthorityData: []byte("x")}, "root certificates"},
 		"an invalid proxyURL": {clientcmdapi.Cluster{Server: "https://k8s.example.org", ProxyURL: ":"}, "proxy-url"},

@@ -134,7 +134,7 @@ func (p *Provider) discover(ctx context.Context) (*metadata, error) {
 		"end_session_endpoint": m.EndSession, "revocation_endpoint": m.Revocation,
 	} {
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "https") {
-			return nil, fmt.Errorf("the identity provider's %s %q is no https URL", name, address)
+			return nil, fmt.Errorf("the identity provider's %s %q is not an https URL", name, address)
 		}
 	}
 	// A detection would send each code twice.

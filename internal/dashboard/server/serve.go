@@ -39,11 +39,11 @@ type Serving struct {
 func (s Serving) Check() error {
 	host, _, err := net.SplitHostPort(s.Addr)
 	if err != nil {
-		return fmt.Errorf("%s is no HOST:PORT: write, for example, 127.0.0.1:9443", s.Addr)
+		return fmt.Errorf("%s is not an address: write HOST:PORT, such as 127.0.0.1:9443", s.Addr)
 	}
 	ip := net.ParseIP(host)
 	if s.CertFile == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%s is no loopback address: other machines need a certificate that they can check: set --tls-cert-file and --tls-private-key-file", s.Addr)
+		return fmt.Errorf("%s is not a loopback address: other machines need a certificate that they can check: set --tls-cert-file and --tls-private-key-file", s.Addr)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func ParseKeys(file []byte) (*Keys, error) {
 		// The error of the decoder would quote the key.
 		key, err := base64.StdEncoding.DecodeString(string(line))
 		if err != nil || len(key) != keySize {
-			return nil, fmt.Errorf("line %d is no key of 32 bytes in base64: generate one with `openssl rand -base64 32`", i+1)
+			return nil, fmt.Errorf("line %d is not a key of 32 bytes in base64: generate one with `openssl rand -base64 32`", i+1)
 		}
 		keys = append(keys, newAEAD(key))
 	}
