@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,7 +92,7 @@ func refusal(err error, by attack.Stopper) error {
 }
 
 // isGone waits for the deletion of an object. For a Node that is not deleted, the error lists
-// its pods: a node with pods is never deleted.
+// its pods, since a node with pods is never deleted.
 func (c *cluster) isGone(t testing.TB, o client.Object) {
 	t.Helper()
 	eventually(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
@@ -107,7 +108,11 @@ func (c *cluster) isGone(t testing.TB, o client.Object) {
 		}
 		var names []string
 		for _, pod := range pods.Items {
-			names = append(names, pod.Namespace+"/"+pod.Name)
+			name := pod.Namespace + "/" + pod.Name
+			if pod.DeletionTimestamp != nil {
+				name += fmt.Sprintf(" (deleted at %s, finalizers %q)", pod.DeletionTimestamp.UTC().Format(time.TimeOnly), pod.Finalizers)
+			}
+			names = append(names, name)
 		}
 		return fmt.Errorf("it is still there, with the pods %q", names)
 	})

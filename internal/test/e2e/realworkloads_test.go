@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,6 +54,7 @@ func TestRealWorkloads(t *testing.T) {
 		c.haveUsers(t, all)
 		for _, w := range batch {
 			w.isDeleted(t, c)
+			w.deleteCreated(t, c)
 		}
 		c.deletePods(t, all)
 	}
@@ -182,6 +184,20 @@ func (c *cluster) haveUsers(t testing.TB, all []*workload) {
 				if status.User == nil || status.User.Linux == nil || status.User.Linux.UID == 0 {
 					t.Errorf("pod %s/%s: container %s runs as %+v", namespace, pods.Items[i].Name, status.Name, status.User)
 				}
+			}
+		}
+	}
+}
+
+// deleteCreated deletes the objects that a workload's service accounts created: the Deployments among
+// them would replace their pods.
+func (w *workload) deleteCreated(t testing.TB, c *cluster) {
+	t.Helper()
+	for _, objects := range w.by {
+		for _, o := range objects {
+			err := c.admin.Delete(t.Context(), o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
+			if client.IgnoreNotFound(err) != nil {
+				t.Fatal(err)
 			}
 		}
 	}
