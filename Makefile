@@ -3,6 +3,8 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# A recipe that builds several programs, such as runc and containerd, is repeated if one of them fails.
+.DELETE_ON_ERROR:
 
 BIN         := $(CURDIR)/bin
 GO          := go
@@ -102,7 +104,7 @@ $(BIN)/node/coredns: sandbox/dns/main.go sandbox/dns/go.mod sandbox/dns/go.sum
 # Debian's packages are gcc, pkg-config and libseccomp-dev.
 $(BIN)/node/containerd: sandbox/node/go.mod sandbox/node/go.sum
 	$(call say,building containerd and runc (minutes the first time))
-	@cd sandbox/node && for tool in $$($(GO) list tool | tac); do \
+	@cd sandbox/node && for tool in $$($(GO) list tool); do \
 	  cgo=0 tags="no_btrfs no_devmapper no_zfs"; [ $$(basename $$tool) != runc ] || cgo=1 tags=seccomp; \
 	  CGO_ENABLED=$$cgo $(COMPILE) build -tags "$$tags" -ldflags "-s -w" -o $(@D)/$$(basename $$tool) $$tool; done
 
