@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -154,6 +155,9 @@ func replaceProgram(container any, program []any) {
 		delete(c, field)
 	}
 	c["args"] = program
+	if image, ok := c["image"].(string); ok {
+		c["image"], _, _ = strings.Cut(image, "@") // the sandbox's image has another digest
+	}
 	resources, ok := c["resources"].(map[string]any)
 	if !ok {
 		return
