@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -78,6 +79,49 @@ func mergeMetadata(defaults, own map[string]string, tenant string) map[string]st
 	return merged
 }
 
+// mergeChoices returns the values of labels that a team may choose, by key. A list of the tenant
+// replaces the platform's.
+func mergeChoices(defaults, own map[string]v1alpha1.LabelValues) map[string]v1alpha1.LabelValues {
+	if len(defaults)+len(own) == 0 {
+		return nil
+	}
+	merged := map[string]v1alpha1.LabelValues{}
+	maps.Copy(merged, defaults)
+	maps.Copy(merged, own)
+	return merged
+}
+
+// findChosenLabels returns the labels that a tenant has chosen for its requested namespaces, by
+// namespace.
+func (w *checker) findChosenLabels(t *Tenant) map[string]map[string]string {
+	var all map[string]map[string]string
+	for name, anchor := range t.Requested {
+		chosen := maps.Clone(w.requestLabels[request{anchor, name}])
+		maps.DeleteFunc(chosen, func(key, value string) bool { return !slices.Contains(t.Choose[key], value) })
+		if len(chosen) == 0 {
+			continue
+		}
+		if all == nil {
+			all = map[string]map[string]string{}
+		}
+		all[name] = chosen
+	}
+	return all
+}
+
+// ExplainIgnoredLabels returns which labels of a TenantNamespace have no effect although the tenant may
+// choose a value for their key, or "".
+func ExplainIgnoredLabels(t *Tenant, labels map[string]string) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(t.Choose)) {
+		value, set := labels[key]
+		if values := t.Choose[key]; set && !slices.Contains(values, value) {
+			all = append(all, fmt.Sprintf("the label %s=%s has no effect: choose one of [%s]", key, value, strings.Join(values, ", ")))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 func insertTenant(value, tenant string) string {
 	return strings.ReplaceAll(value, TenantParameter, tenant)
 }
@@ -116,7 +160,7 @@ func checkMetadata(at *field.Path, m *v1alpha1.NamespaceMetadata, tenant string)
 		case parameter.MatchString(value):
 			all = append(all, refuseParameter(here, value)...)
 		case len(validation.IsValidLabelValue(value)) > 0:
-			all = append(all, makeFinding(here, "%q is not a valid value of a label; write at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", value)...)
+			all = append(all, refuseLabelValue(here, value)...)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
@@ -129,7 +173,20 @@ func checkMetadata(at *field.Path, m *v1alpha1.NamespaceMetadata, tenant string)
 			all = append(all, makeFinding(here, "the value has %d bytes; write at most %d", len(value), maxAnnotationBytes)...)
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(m.Choose)) {
+		here := at.Child("choose").Key(key)
+		all = append(all, checkMetadataKey(here, key)...)
+		for i, value := range m.Choose[key] {
+			if len(validation.IsValidLabelValue(value)) > 0 {
+				all = append(all, refuseLabelValue(here.Index(i), value)...)
+			}
+		}
+	}
 	return all
+}
+
+func refuseLabelValue(at *field.Path, value string) []finding {
+	return makeFinding(at, "%q is not a valid value of a label; write at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", value)
 }
 
 func checkMetadataKey(at *field.Path, key string) []finding {

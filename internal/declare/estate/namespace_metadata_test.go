@@ -5,20 +5,30 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/addons"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
-// buildWithMetadata builds an estate whose defaults and whose tenant shop have the fields.
-func buildWithMetadata(t *testing.T, defaults, own string) (*estate.Tenant, string) {
-	t.Helper()
-	d, problems := manifest.Parse("croft.yaml", []byte(`
+// selfServiceOfOne ends the field namespace of parseWithMetadata, and lets the tenant request a namespace.
+const selfServiceOfOne = "}, selfService: {namespaces: 1"
+
+// parseWithMetadata parses an estate whose defaults and whose tenant shop have the fields.
+func parseWithMetadata(defaults, own string) (*manifest.Declaration, manifest.Problems) {
+	return manifest.Parse("croft.yaml", []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {namespace: {`+defaults+`}}}
 pools: {apps: {}}
 tenants: {shop: {pool: apps, namespace: {`+own+`}}}
 `))
+}
+
+// buildWithMetadata returns the tenant shop, or the problems.
+func buildWithMetadata(t *testing.T, defaults, own string) (*estate.Tenant, string) {
+	t.Helper()
+	d, problems := parseWithMetadata(defaults, own)
 	e, more := estate.Build(d)
 	var lines []string
 	for _, p := range append(problems, more...) {
@@ -100,6 +110,14 @@ func TestInvalidNamespaceMetadata(t *testing.T) {
 		"a default annotation that is too long with the tenant's name": {"annotations: {team: " + strings.Repeat("a", 1021) + "$(tenant)}", "",
 			"tenants.shop.namespace.annotations: with the name of this tenant, the value of team in tenantDefaults is longer than 1024 characters"},
 		"no map": {"", "labels: [a]", "tenants.shop.namespace.labels"},
+
+		"a reserved key to choose":    {"", "choose: {istio-injection: [enabled]}", "tenants.shop.namespace.choose.istio-injection: istio-injection belongs to a service mesh"},
+		"a catalogue's key to choose": {"choose: {linkerd.io/inject: [enabled]}", "", `platform.tenantDefaults.namespace.choose["linkerd.io/inject"]: linkerd.io/inject belongs to a service mesh`},
+		"Pod Security to choose":      {"", "choose: {pod-security.kubernetes.io/enforce: [privileged]}", "sets the Pod Security level"},
+		"an invalid value to choose":  {"", "choose: {env: [dev, a b]}", `tenants.shop.namespace.choose.env[1]: "a b" is not a valid value of a label`},
+		"a parameter to choose":       {"", "choose: {env: [$(tenant)]}", `tenants.shop.namespace.choose.env[0]: "$(tenant)" is not a valid value of a label`},
+		"one value to choose":         {"", "choose: {env: dev}", "tenants.shop.namespace.choose.env"},
+		"a value twice":               {"", "choose: {env: [dev, dev]}", "tenants.shop.namespace.choose.env"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, problems := buildWithMetadata(t, test.defaults, test.own); !strings.Contains(problems, test.want) {
@@ -143,5 +161,53 @@ func TestReservedKeysOfCatalogue(t *testing.T) {
 		if estate.ExplainReservedKey(l.Key) == "" {
 			t.Errorf("%s: %s is allowed", l.Addon, l.Key)
 		}
+	}
+}
+
+// TestChosenLabels requires that TenantNamespaces set the labels that the tenant may choose, with these
+// values, and nothing else.
+func TestChosenLabels(t *testing.T) {
+	type keys = map[string]string
+	for name, test := range map[string]struct {
+		defaults, own string
+		labels        keys
+		chosen        keys
+		ignored       string
+	}{
+		"none":                         {"", "", keys{"env": "dev"}, nil, ""},
+		"one of the list":              {"", "choose: {env: [dev, prod]}", keys{"env": "prod", "mine": "x"}, keys{"env": "prod"}, ""},
+		"one of the platform's list":   {"choose: {env: [dev, prod]}", "", keys{"env": "dev"}, keys{"env": "dev"}, ""},
+		"one of the tenant's own list": {"choose: {env: [dev, prod], tier: [a]}", "choose: {env: [test]}", keys{"env": "test", "tier": "a"}, keys{"env": "test", "tier": "a"}, ""},
+		"one of the replaced list":     {"choose: {env: [dev, prod]}", "choose: {env: [test]}", keys{"env": "dev"}, nil, "the label env=dev has no effect: choose one of [test]"},
+		"another value":                {"", "choose: {env: [dev, prod]}", keys{"env": "DEV"}, nil, "the label env=DEV has no effect: choose one of [dev, prod]"},
+		"an empty value":               {"", "choose: {env: [dev]}", keys{"env": ""}, nil, "the label env= has no effect: choose one of [dev]"},
+		"an empty value of the list":   {"", "choose: {env: ['', dev]}", keys{"env": ""}, keys{"env": ""}, ""},
+		"an empty list":                {"choose: {env: [dev]}", "choose: {env: []}", keys{"env": "dev"}, nil, "the label env=dev has no effect: choose one of []"},
+		"no choice":                    {"", "choose: {env: [dev]}", nil, nil, ""},
+		"reserved keys":                {"", "choose: {env: [dev]}", keys{"pod-security.kubernetes.io/enforce": "privileged", "croft.dev/tenant": "bank", "team": "x"}, nil, ""},
+		"a label of the platform":      {"labels: {env: prod}", "choose: {env: [dev]}", keys{"env": "dev"}, keys{"env": "dev"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, problems := parseWithMetadata(test.defaults, test.own+selfServiceOfOne)
+			request := v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-new", Labels: test.labels}}
+			request.Status.Tenant = "shop"
+			other := v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-asked", Labels: keys{"env": "dev"}}}
+			d.Requests = append(d.Requests, request, other)
+			e, more := estate.Build(d)
+			if len(problems)+len(more) > 0 {
+				t.Fatal(problems, more)
+			}
+			shop := e.FindTenant("shop")
+			want := map[string]keys{"shop-new": test.chosen}
+			if test.chosen == nil {
+				want = nil
+			}
+			if diff := gocmp.Diff(want, shop.ChosenLabels); diff != "" {
+				t.Error(diff)
+			}
+			if got := estate.ExplainIgnoredLabels(shop, test.labels); got != test.ignored {
+				t.Errorf("got %q", got)
+			}
+		})
 	}
 }

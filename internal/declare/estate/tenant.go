@@ -25,6 +25,10 @@ type Tenant struct {
 	Requested map[string]string
 	// NamespaceLabels and NamespaceAnnotations are set on all namespaces, in addition to croft's own.
 	NamespaceLabels, NamespaceAnnotations map[string]string
+	// Choose are the values of labels that the team may choose for requested namespaces, by key.
+	// ChosenLabels are the labels that it has chosen, by namespace.
+	Choose       map[string]v1alpha1.LabelValues
+	ChosenLabels map[string]map[string]string
 	// MayRequest is the maximum number of requested namespaces.
 	MayRequest int
 	// Access has the groups with the Platform's prefix. It does not contain access that has
@@ -89,6 +93,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 
 		NamespaceLabels:      mergeMetadata(defaults.Namespace.Labels, t.Spec.Namespace.Labels, t.Name),
 		NamespaceAnnotations: mergeMetadata(defaults.Namespace.Annotations, t.Spec.Namespace.Annotations, t.Name),
+		Choose:               mergeChoices(defaults.Namespace.Choose, t.Spec.Namespace.Choose),
 	}
 }
 

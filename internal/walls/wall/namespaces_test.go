@@ -16,16 +16,19 @@ import (
 )
 
 // TestNamespaceMetadata requires the declared labels and annotations on every namespace of a tenant,
-// including a requested one, and on no namespace of another tenant.
+// including a requested one, and on no namespace of another tenant. A requested namespace also has
+// the labels that the team chose from the list, and no other labels of the TenantNamespace.
 func TestNamespaceMetadata(t *testing.T) {
 	d, problems := manifest.Parse("croft.yaml", []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {namespace: {labels: {project: $(tenant)}}}}
 pools: {apps: {}}
 tenants:
-  shop: {pool: apps, namespaces: [shop, shop-ci], selfService: {namespaces: 1}, namespace: {labels: {team: web}, annotations: {note: a b}}}
+  shop: {pool: apps, namespaces: [shop, shop-ci], selfService: {namespaces: 1}, namespace: {labels: {team: web}, annotations: {note: a b}, choose: {team: [web, db], env: [dev]}}}
   bank: {pool: apps}
 `))
-	requested := v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-new"}}
+	requested := v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "shop-new", Labels: map[string]string{"team": "db", "env": "prod", "note": "x", v1alpha1.TenantLabel: "bank"},
+	}}
 	requested.Status.Tenant = "shop"
 	d.Requests = append(d.Requests, requested)
 	e, more := estate.Build(d)
@@ -39,14 +42,14 @@ tenants:
 			if !ok {
 				continue
 			}
-			found[namespace.Name] = strings.Join([]string{namespace.Labels["project"], namespace.Labels["team"], namespace.Annotations["note"]}, " ")
+			found[namespace.Name] = strings.Join([]string{namespace.Labels["project"], namespace.Labels["team"], namespace.Annotations["note"], namespace.Labels["env"] + namespace.Labels["note"]}, " ")
 			if namespace.Labels[v1alpha1.TenantLabel] != tenant.Name || namespace.Labels["pod-security.kubernetes.io/enforce"] != "baseline" ||
 				namespace.Annotations[v1alpha1.RulesAnnotationPrefix+"tenant"] != tenant.Name {
 				t.Errorf("%s lacks croft's own labels and annotations: %v %v", namespace.Name, namespace.Labels, namespace.Annotations)
 			}
 		}
 	}
-	for name, want := range map[string]string{"shop": "shop web a b", "shop-ci": "shop web a b", "shop-new": "shop web a b", "bank": "bank  "} {
+	for name, want := range map[string]string{"shop": "shop web a b ", "shop-ci": "shop web a b ", "shop-new": "shop db a b ", "bank": "bank   "} {
 		if found[name] != want {
 			t.Errorf("%s has %q, want %q", name, found[name], want)
 		}

@@ -19,7 +19,7 @@ const Name = "croft"
 // would be refused gets a warning.
 func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 	// The estate refuses the platform's labels and annotations with keys that croft sets.
-	labels := joinMaps(t.NamespaceLabels, map[string]string{
+	labels := joinMaps(t.NamespaceLabels, t.ChosenLabels[name], map[string]string{
 		v1alpha1.TenantLabel:                         t.Name,
 		"pod-security.kubernetes.io/enforce":         string(t.PodSecurity),
 		"pod-security.kubernetes.io/enforce-version": "latest",
@@ -39,11 +39,12 @@ func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 	}
 }
 
-// joinMaps returns the entries of both maps. The second map wins.
-func joinMaps(a, b map[string]string) map[string]string {
+// joinMaps returns the entries of all maps. Later maps win.
+func joinMaps(several ...map[string]string) map[string]string {
 	all := map[string]string{}
-	maps.Copy(all, a)
-	maps.Copy(all, b)
+	for _, one := range several {
+		maps.Copy(all, one)
+	}
 	return all
 }
 
