@@ -27,8 +27,8 @@ var invisible = []rune{
 
 // unread are fields that name an object of Kubernetes, of Karpenter or of a cloud, by the
 // last part of their: none has such a name, or croft checks it elsewhere. The script
-// userData has lines.
-var unread = strings.Fields(`annotations[] apiGroups[] branch cloudIdentities[] clusterName csiDrivers[] deviceClasses[] deviceName
+// userData and annotations of namespaces may have several lines.
+var unread = strings.Fields(`annotations[] annotations{} apiGroups[] branch choose{}[] cloudIdentities[] clusterName csiDrivers[] deviceClasses[] deviceName
 	discovery{} domain finalizers[] labels{} gatewayClasses[] ingressClasses[] instanceProfile instanceTypes[] key kind kmsKeyID name
 	namespace networks[] nodePool costCode owner pool pools[] priorityClasses[] project ref.group resources[] role runtimeClasses[] schedule search[]
 	secondaryNetworks[] securityGroups[] ssmParameter startupTaints[].value storageClasses[] subnet tag tags{} userData values[] verbs[]

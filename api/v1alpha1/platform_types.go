@@ -543,6 +543,10 @@ type TenantDefaults struct {
 	// +kubebuilder:default={}
 	// +optional
 	Policy Allowances `json:"policy,omitempty"`
+	// Namespace holds labels and annotations of all tenants' namespaces. A tenant's value of
+	// the same key wins.
+	// +optional
+	Namespace NamespaceMetadata `json:"namespace,omitzero"`
 	// Quota limits the total resources that objects in all of a tenant's namespaces
 	// request. Without one, generous limits on object counts apply; an empty one, {},
 	// removes them.

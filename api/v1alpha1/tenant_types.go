@@ -68,6 +68,13 @@ type TenantSpec struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 
+	// Namespace holds labels and annotations of all namespaces of the tenant, also of namespaces
+	// that the team creates itself. They are merged with the Platform's defaults by key.
+	// +croft:tenants:shown=labels and annotations of the team's namespaces; the namespaces show the same
+	// +croft:change=kept | labels and annotations of the namespaces change at once; removed ones are removed
+	// +optional
+	Namespace NamespaceMetadata `json:"namespace,omitzero"`
+
 	// SelfService lets the tenant's operators create namespaces. Disabled by default.
 	// +croft:tenants:shown=the number of namespaces that the team may create itself; TenantRules show the same
 	// +optional
@@ -175,6 +182,33 @@ type TenantSpec struct {
 	// +optional
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
 }
+
+// NamespaceMetadata holds labels and annotations of a tenant's namespaces. In values, $(tenant)
+// is the tenant's name. Keys that croft, Kubernetes, a service mesh or an add-on acts on are
+// refused.
+type NamespaceMetadata struct {
+	// Labels are set on the namespaces, such as {team: $(tenant)}. Defaults to none.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+	// Annotations are set on the namespaces. Each has at most 1024 bytes. Defaults to none.
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Choose holds the labels that a team may set on the namespaces that it creates itself, by
+	// key, with the allowed values: {env: [dev, prod]}. The team writes the label on its
+	// TenantNamespace. It wins over labels. An empty list allows no value. Defaults to none.
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	Choose map[string]LabelValues `json:"choose,omitempty"`
+}
+
+// LabelValues are the values that a label may have.
+//
+// +kubebuilder:validation:MaxItems=32
+// +kubebuilder:validation:items:MaxLength=63
+// +listType=set
+type LabelValues []string
 
 // Access gives one group or one user one role in all of a tenant's namespaces.
 //

@@ -8,7 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // selfService limits their number.
 //
 // It has no spec: the tenant chooses only the name, which begins with the tenant's name
-// and a hyphen.
+// and a hyphen, and the labels that the Tenant's namespace.choose lists.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"croft.dev/croft/hack/internal/document"
-	"croft.dev/croft/internal/rules/addons"
+	"croft.dev/croft/internal/declare/addons"
 )
 
 func main() { document.Main(generate) }

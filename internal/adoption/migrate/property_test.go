@@ -172,6 +172,9 @@ func (g generator) tenant(name string, pools []string) v1alpha1.TenantSpec {
 	if g.maybe() {
 		s.Namespaces = []string{name + "-dev", name + "-prod"}
 	}
+	if g.maybe() {
+		s.Namespace = v1alpha1.NamespaceMetadata{Labels: map[string]string{"team": "of-$(tenant)"}, Annotations: map[string]string{"example.org/note": "a b"}}
+	}
 	for _, group := range some(g, "devs", "audit") {
 		s.Access = append(s.Access, v1alpha1.Access{Group: group, Role: pick(g, v1alpha1.RoleViewer, v1alpha1.RoleOperator)})
 	}

@@ -93,8 +93,8 @@ var isSameJSON = gocmp.Options{
 	// These are in each tenant and each pool instead.
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
-	// No object contains this field.
-	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion"),
+	// No object contains these fields.
+	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion", "Choose"),
 	// These are in Flux's objects, which migrate leaves unchanged.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),

@@ -25,6 +25,7 @@ var rules = []rule{
 	forEachPlatform(checkTolerations),
 	forEachPlatform(checkPoolKey),
 	forEachPlatform(checkTenantDefaults),
+	forEachPlatform(checkDefaultMetadata),
 	forEachPlatform(checkPlatformContainers),
 	forEachPlatform(checkPlatformTags),
 	forEachPlatform(checkPlatformClassRef),
@@ -66,6 +67,7 @@ var rules = []rule{
 	forEachTenant(checkAccessRoles),
 	forEachTenant(checkSystemNames),
 	forEachTenant(checkTopLevelNames),
+	forEachTenant(checkTenantMetadata),
 	forEachTenant(checkMetadataDenied),
 	forEachTenant(checkAllowCIDRs),
 	forEachTenant(checkConsents),
@@ -126,6 +128,8 @@ type checker struct {
 
 	// granted maps requests to the names of the granted namespaces.
 	granted map[grant][]string
+	// requestLabels are the labels of TenantNamespaces.
+	requestLabels map[request]map[string]string
 
 	invalid  map[manifest.Object]bool
 	problems manifest.Problems
@@ -140,6 +144,8 @@ func newChecker(d *manifest.Declaration) *checker {
 		first:       map[manifest.ID]manifest.Object{},
 		granted:     indexGranted(d),
 		invalid:     map[manifest.Object]bool{},
+
+		requestLabels: indexRequestLabels(d),
 	}
 	if len(d.Platforms) > 0 {
 		w.platform = resolvePlatform(d.Platforms[0].Spec)

@@ -96,3 +96,15 @@ func indexGranted(d *manifest.Declaration) map[grant][]string {
 	}
 	return all
 }
+
+// request identifies a TenantNamespace by its own namespace and its name.
+type request struct{ anchor, name string }
+
+func indexRequestLabels(d *manifest.Declaration) map[request]map[string]string {
+	all := map[request]map[string]string{}
+	for i := range d.Requests {
+		r := &d.Requests[i]
+		all[request{r.Namespace, r.Name}] = r.Labels
+	}
+	return all
+}

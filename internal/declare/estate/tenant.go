@@ -23,6 +23,12 @@ type Tenant struct {
 	// Requested maps each namespace that the tenant requested to the namespace of its
 	// TenantNamespace.
 	Requested map[string]string
+	// NamespaceLabels and NamespaceAnnotations are set on all namespaces, in addition to croft's own.
+	NamespaceLabels, NamespaceAnnotations map[string]string
+	// Choose are the values of labels that the team may choose for requested namespaces, by key.
+	// ChosenLabels are the labels that it has chosen, by namespace.
+	Choose       map[string]v1alpha1.LabelValues
+	ChosenLabels map[string]map[string]string
 	// MayRequest is the maximum number of requested namespaces.
 	MayRequest int
 	// Access has the groups with the Platform's prefix. It does not contain access that has
@@ -84,6 +90,10 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		Sources:     listSources(t),
 		CostCode:    t.Spec.CostCode,
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
+
+		NamespaceLabels:      mergeMetadata(defaults.Namespace.Labels, t.Spec.Namespace.Labels, t.Name),
+		NamespaceAnnotations: mergeMetadata(defaults.Namespace.Annotations, t.Spec.Namespace.Annotations, t.Name),
+		Choose:               mergeChoices(defaults.Namespace.Choose, t.Spec.Namespace.Choose),
 	}
 }
 

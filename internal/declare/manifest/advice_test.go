@@ -41,6 +41,7 @@ const leaveOut = "leave it out"
 // and about text that was a number before and is not a name.
 var elsewhere = []string{
 	"becomes part of a name; write lower-case",
+	"is not a valid value of a label",
 	"; declare it, or name another",
 	"sets role or instanceProfile",
 	"needs a grace period",

@@ -7,7 +7,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"croft.dev/croft/internal/rules/addons"
+	"croft.dev/croft/internal/declare/addons"
 )
 
 // checkAddons reports add-ons that are not in the catalogue. policy.unknownAnnotations

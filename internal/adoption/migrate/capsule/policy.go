@@ -10,6 +10,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/kubernetes"
 	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/estate"
 )
 
 func readHosts(d *draft.Draft, name string, options source.Field, t *draft.Tenant) {
@@ -161,6 +162,9 @@ func readNamespaceOptions(d *draft.Draft, name string, options source.Field) {
 	}
 }
 
+// capsuleTenant is the name of the tenant in Capsule's templates.
+const capsuleTenant = "{{ tenant.name }}"
+
 // readMetadata reads labels and annotations of all or, if some is set, only some namespaces.
 func readMetadata(d *draft.Draft, name string, f source.Field, some bool) {
 	for _, mark := range append(f.At("labels").Fields(), f.At("annotations").Fields()...) {
@@ -172,8 +176,13 @@ func readMetadata(d *draft.Draft, name string, f source.Field, some bool) {
 		case mark.Key() == kubernetes.NodeSelectorAnnotation:
 			kubernetes.SelectNodes(d, name, f.Object(), mark)
 			kubernetes.SelectLabels(d, name, mark)
-		case !kubernetes.ReadMark(d, name, mark):
-			mark.MarkNotKept("croft does not set custom labels and annotations: existing namespaces keep theirs; set them on new namespaces by a policy of yours")
+		case kubernetes.ReadMark(d, name, mark):
+		case some:
+			mark.MarkNotKept("croft sets the same labels and annotations on all namespaces of a tenant: existing namespaces keep theirs; set them on new ones by a policy of yours")
+		case strings.Contains(strings.ReplaceAll(mark.Text(), capsuleTenant, ""), "{{"):
+			mark.MarkNotKept("croft replaces only the tenant's name in values, as %s: set this on new namespaces by a policy of yours", estate.TenantParameter)
+		case !kubernetes.KeepMetadata(d, name, mark, strings.ReplaceAll(mark.Text(), capsuleTenant, estate.TenantParameter)):
+			mark.MarkNotKept("croft does not set this on namespaces: existing namespaces keep theirs; set it on new ones by a policy of yours")
 		}
 	}
 }

@@ -2,12 +2,14 @@ package kubernetes
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/estate"
 )
 
 const podSecurity = "pod-security.kubernetes.io/"
@@ -31,8 +33,10 @@ func readNamespace(d *draft.Draft, name string, o *source.Object) {
 	to := "tenants." + name
 	source.AccountMetadata(o, to)
 	o.At("spec").MarkOther("set by the cluster")
+	managed := draft.IsManaged(o)
 	for _, l := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
 		switch key := l.Key(); {
+		case managed && isCommon(d, name, l) && KeepMetadata(d, name, l, l.Text()):
 		case key == EnforceLabel:
 			SetLevel(d, name, l, !isCommon(d, name, l))
 		case key == NodeSelectorAnnotation:
@@ -45,7 +49,7 @@ func readNamespace(d *draft.Draft, name string, o *source.Object) {
 			l.MarkOther("stays on the namespace: croft adds its own labels, and removes none")
 		}
 	}
-	if !draft.IsManaged(o) && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.NotAdoptable, name) {
+	if !managed && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.NotAdoptable, name) {
 		d.NotAdoptable = append(d.NotAdoptable, name)
 	}
 }
@@ -76,11 +80,42 @@ func ReadMark(d *draft.Draft, name string, mark source.Field) bool {
 	return true
 }
 
-// isCommon reports whether all namespaces of a tenant have a label.
-func isCommon(d *draft.Draft, name string, l source.Field) bool {
+// KeepMetadata writes a label or an annotation of all of a tenant's namespaces into the Tenant. It
+// reports whether croft.yaml can set it.
+func KeepMetadata(d *draft.Draft, name string, mark source.Field, value string) bool {
+	entry := map[string]string{mark.Key(): value}
+	m, to := v1alpha1.NamespaceMetadata{Labels: entry}, "namespace.labels"
+	if isAnnotation(mark) {
+		m, to = v1alpha1.NamespaceMetadata{Annotations: entry}, "namespace.annotations"
+	}
+	if !estate.IsValidMetadata(&m, name) {
+		return false
+	}
+	own := &d.Tenants[name].Spec.Namespace
+	own.Labels, own.Annotations = addEntries(own.Labels, m.Labels), addEntries(own.Annotations, m.Annotations)
+	mark.MarkKept(draft.TenantField(name, to))
+	return true
+}
+
+func addEntries(all, more map[string]string) map[string]string {
+	if all == nil {
+		return more
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+func isAnnotation(mark source.Field) bool { return mark.Parent() == "annotations" }
+
+// isCommon reports whether all namespaces of a tenant have a label or an annotation.
+func isCommon(d *draft.Draft, name string, mark source.Field) bool {
+	field := "labels"
+	if isAnnotation(mark) {
+		field = "annotations"
+	}
 	return !slices.ContainsFunc(d.Namespaces(name), func(namespace string) bool {
 		o := d.Find("", "Namespace", namespace)
-		return o == nil || o.At("metadata", "labels", l.Key()).Text() != l.Text()
+		return o == nil || o.At("metadata", field, mark.Key()).Text() != mark.Text()
 	})
 }
 

@@ -69,6 +69,14 @@ func (f Field) Key() string {
 	return f.path[len(f.path)-1]
 }
 
+// Parent returns the step before the last of the path.
+func (f Field) Parent() string {
+	if len(f.path) < 2 {
+		return ""
+	}
+	return f.path[len(f.path)-2]
+}
+
 // Items returns the elements of a list.
 func (f Field) Items() []Field {
 	list, _ := f.value.([]any)

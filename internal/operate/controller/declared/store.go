@@ -3,6 +3,7 @@ package declared
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -83,7 +84,8 @@ func (s *Store) Register(ctx context.Context, m manager.Manager) error {
 	return m.Add(s)
 }
 
-// watchRequests rebuilds the estate when a requested namespace is granted, or no longer is.
+// watchRequests rebuilds the estate when a requested namespace is granted or no longer is, and when
+// the labels of a granted request change, from which the tenant may choose labels of the namespace.
 func (s *Store) watchRequests(ctx context.Context, c cache.Cache) error {
 	informer, err := c.GetInformer(ctx, &v1alpha1.TenantNamespace{})
 	if err == nil {
@@ -91,7 +93,7 @@ func (s *Store) watchRequests(ctx context.Context, c cache.Cache) error {
 			AddFunc:    func(any) { s.markDirty() },
 			DeleteFunc: func(any) { s.markDirty() },
 			UpdateFunc: func(before, after any) {
-				if getGrantedTenant(before) != getGrantedTenant(after) {
+				if getGrantedTenant(before) != getGrantedTenant(after) || getGrantedTenant(after) != "" && isRelabelled(before, after) {
 					s.markDirty()
 				}
 			},
@@ -111,6 +113,13 @@ func getGrantedTenant(o any) string {
 		return ""
 	}
 	return request.Status.Tenant
+}
+
+// isRelabelled reports whether an update changed the labels.
+func isRelabelled(before, after any) bool {
+	b, ok := before.(client.Object)
+	a, ok2 := after.(client.Object)
+	return !ok || !ok2 || !maps.Equal(a.GetLabels(), b.GetLabels())
 }
 
 // isRedeclared reports whether an update changed more than the status.

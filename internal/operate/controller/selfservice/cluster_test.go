@@ -1,10 +1,13 @@
 package selfservice_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +31,7 @@ func newSelfService(t *testing.T) (s *selfService, stop func()) {
 	stop = s.Operate()
 	s.shop.Spec.Namespaces = []string{"shop", "shop-db"}
 	s.shop.Spec.SelfService.Namespaces = 2
+	s.shop.Spec.Namespace.Choose = map[string]v1alpha1.LabelValues{"env": {"dev", "prod"}}
 	s.shop.Spec.Deletion = v1alpha1.DeletionDelete
 	s.shop.Spec.Quota = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("30")}
 	s.shop.Spec.Access = append(s.shop.Spec.Access, v1alpha1.Access{Group: "shop-lookers", Role: v1alpha1.RoleViewer})
@@ -141,11 +145,11 @@ func TestSelfService(t *testing.T) {
 }
 
 // rightful requests a permitted namespace. The request's labels and annotations must have
-// no effect.
+// no effect, except for the label that the tenant may choose.
 func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 	s.Helper()
 	r := operatortest.NewTenantNamespace("shop", "shop-a")
-	r.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "privileged", "mine": "yes", "croft.dev/cost-code": "bank"}
+	r.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "privileged", "mine": "yes", "croft.dev/cost-code": "bank", "env": "dev"}
 	r.Annotations = map[string]string{"croft.dev/rules.registries": "*", "mine": "yes"}
 	s.ask(s.ann, r, v1alpha1.ReasonAccepted)
 	s.AwaitReady(r)
@@ -159,9 +163,10 @@ func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 		s.Fatal(err)
 	}
 	if live.Labels[v1alpha1.TenantLabel] != "shop" || live.Labels["pod-security.kubernetes.io/enforce"] != "baseline" ||
-		live.Annotations[v1alpha1.RequestedAnnotation] != "shop" || live.Labels["mine"]+live.Labels["late"]+live.Annotations["mine"] != "" {
+		live.Annotations[v1alpha1.RequestedAnnotation] != "shop" || live.Labels["env"] != "dev" || live.Labels["mine"]+live.Labels["late"]+live.Annotations["mine"] != "" {
 		s.Errorf("the namespace has %v %v", live.Labels, live.Annotations)
 	}
+	s.chooseLabels(r)
 	if len(s.ListPolicies("shop-a")) == 0 {
 		s.Error("no network policies stand around the namespace")
 	}
@@ -173,6 +178,31 @@ func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 	}
 	s.AssertRefused("another tenant looks in", s.Impersonate("bob", "bank-devs").List(s.Context(), &corev1.ConfigMapList{}, client.InNamespace("shop-a")), "cannot list")
 	return r
+}
+
+// chooseLabels changes the label that the tenant may choose: to another value of the list, and to one
+// that is not in it.
+func (s *selfService) chooseLabels(r *v1alpha1.TenantNamespace) {
+	s.Helper()
+	for _, step := range []struct{ value, label, message string }{
+		{"prod", "prod", ""}, {"staging", "", "the label env=staging has no effect: choose one of [dev, prod]"}, {"dev", "dev", ""},
+	} {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"env":"`+step.value+`"}}}`))
+		if err := s.ann.Patch(s.Context(), r.DeepCopy(), patch); err != nil {
+			s.Fatal(err)
+		}
+		s.Await("the label env="+step.value, func() string {
+			live, request := operatortest.NewNamespace(r.Name), r.DeepCopy()
+			if err := errors.Join(s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live), s.Client.Get(s.Context(), client.ObjectKeyFromObject(r), request)); err != nil {
+				return err.Error()
+			}
+			accepted := meta.FindStatusCondition(request.Status.Conditions, v1alpha1.ConditionAccepted)
+			if live.Labels["env"] != step.label || accepted == nil || accepted.Message != step.message {
+				return fmt.Sprintf("labels %v, condition %v", live.Labels, accepted)
+			}
+			return ""
+		})
+	}
 }
 
 // subTenant gives people access to one namespace of a tenant, as docs/how-to/self-service.md

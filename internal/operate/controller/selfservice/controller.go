@@ -130,7 +130,8 @@ func (c *Controller) reportNamespace(ctx context.Context, request *v1alpha1.Tena
 	}
 	before := request.DeepCopy()
 	st := &request.Status.Status
-	status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
+	status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted,
+		estate.ExplainIgnoredLabels(tenant, request.Labels))
 	if slices.Contains(object.Status.Namespaces, request.Name) && meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionReady) {
 		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	} else {

@@ -121,3 +121,35 @@ func namespaceGiven(f *fixture) {
 	f.Delete(taker)
 	f.AwaitDeletion(taker)
 }
+
+// namespaceLabelled declares labels and annotations, changes them in the cluster, and removes them from
+// the declaration. Labels of other clients must stay.
+func namespaceLabelled(f *fixture) {
+	labelled := operatortest.NewTenant("labelled", "apps")
+	labelled.Spec.Namespace = v1alpha1.NamespaceMetadata{
+		Labels: map[string]string{"team": "web", "project": "$(tenant)"}, Annotations: map[string]string{"note": "a b"},
+	}
+	f.Create(labelled)
+	f.AwaitReady(labelled)
+	expect := func(goal, want string) {
+		f.Helper()
+		f.Await(goal, func() string {
+			live := operatortest.NewNamespace("labelled")
+			if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(live), live); err != nil {
+				return err.Error()
+			}
+			got := fmt.Sprintf("%s %s %s %s", live.Labels["team"], live.Labels["project"], live.Annotations["note"], live.Labels["other"])
+			if got != want {
+				return fmt.Sprintf("got %q, want %q", got, want)
+			}
+			return ""
+		})
+	}
+	expect("the declared values", "web labelled a b ")
+	f.Patch(operatortest.NewNamespace("labelled"), `{"metadata":{"labels":{"team":"ours","project":null,"other":"x"},"annotations":{"note":null}}}`)
+	expect("the declared values to be repaired", "web labelled a b x")
+	f.Patch(labelled, `{"spec":{"namespace":{"labels":{"team":null},"annotations":null}}}`)
+	expect("the removed keys to be removed", " labelled  x")
+	f.Patch(labelled, `{"spec":{"namespace":{"labels":{"team":"a b"}}}}`)
+	f.AwaitCondition(labelled, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
+}

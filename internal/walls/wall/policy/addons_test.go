@@ -19,9 +19,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
 
+	"croft.dev/croft/internal/declare/addons"
+	"croft.dev/croft/internal/declare/addons/addonstest"
 	"croft.dev/croft/internal/declare/estate"
-	"croft.dev/croft/internal/rules/addons"
-	"croft.dev/croft/internal/rules/addons/addonstest"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"croft.dev/croft/internal/rules/addons"
+	"croft.dev/croft/internal/declare/addons"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 

@@ -168,6 +168,7 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 		change("weaken-pod-security", "label the namespace with a weaker Pod Security level", attack.ByRBAC, weaken),
 		change("leave", "remove the tenant label from the namespace", attack.ByRBAC, leave),
 		change("widen-rules", "annotate the namespace with wider rules", attack.ByRBAC, widen),
+		change("relabel-namespace", "change a label of the namespace, such as one that the platform sets", attack.ByRBAC, func(n *corev1.Namespace) { n.Labels["team"] = "other" }),
 		permitted("widen-rules", "annotate the namespace with wider rules", widen),
 		permitted("drop-rules", "remove the rules from the namespace", func(n *corev1.Namespace) {
 			maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, v1alpha1.RulesAnnotationPrefix) })

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,17 +18,18 @@ const Name = "croft"
 // Pod Security level. The level is also set for warnings, so that a Deployment whose pods
 // would be refused gets a warning.
 func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
-	labels := map[string]string{
+	// The estate refuses the platform's labels and annotations with keys that croft sets.
+	labels := joinMaps(t.NamespaceLabels, t.ChosenLabels[name], map[string]string{
 		v1alpha1.TenantLabel:                         t.Name,
 		"pod-security.kubernetes.io/enforce":         string(t.PodSecurity),
 		"pod-security.kubernetes.io/enforce-version": "latest",
 		"pod-security.kubernetes.io/warn":            string(t.PodSecurity),
 		"pod-security.kubernetes.io/warn-version":    "latest",
-	}
+	})
 	if t.CostCode != "" {
 		labels[v1alpha1.CostCodeLabel] = t.CostCode
 	}
-	annotations := buildSizeAnnotations(&t.Allowances)
+	annotations := joinMaps(t.NamespaceAnnotations, buildSizeAnnotations(&t.Allowances))
 	if anchor, ok := t.Requested[name]; ok {
 		annotations[v1alpha1.RequestedAnnotation] = anchor
 	}
@@ -35,6 +37,15 @@ func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations},
 	}
+}
+
+// joinMaps returns the entries of all maps. Later maps win.
+func joinMaps(several ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, one := range several {
+		maps.Copy(all, one)
+	}
+	return all
 }
 
 // buildSizeAnnotations returns the annotations with the maximum sizes of objects, in bytes.

@@ -10,6 +10,7 @@ package addons
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Class is the kind of an annotation's value. It determines how the value is checked.
@@ -253,6 +254,41 @@ func ListEntries(key string) []string {
 // prefix, but plugins of container runtimes read such keys. Other keys without a slash are
 // private to their users.
 const BareDomain = `^[a-z0-9.-]+[.](io|dev|com|org|net|sh|cloud)$`
+
+// FindReader returns the name of the add-on that reads an annotation or a label with this key on
+// any kind of object, or "" if the catalogue has none.
+func FindReader(key string) string {
+	for _, entry := range ListEntries(key) {
+		if name, ok := readers()[entry]; ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// readers maps the entries that ListEntries may return to the names of add-ons. Unlike
+// BuildTable, it contains harmless annotations.
+var readers = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, l := range labels {
+		all[l.Key] = l.Addon
+	}
+	for i := range catalogue {
+		a := &catalogue[i]
+		for _, prefix := range a.Prefixes {
+			if !strings.HasPrefix(prefix, "*.") {
+				prefix += "/"
+			}
+			all[prefix] = a.Name
+		}
+		for _, n := range a.Names {
+			for _, key := range listKeys(a, n) {
+				all[key] = a.Name
+			}
+		}
+	}
+	return all
+})
 
 // All returns the add-ons in the order of their names.
 func All() []Addon {

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"croft.dev/croft/internal/rules/addons"
+	"croft.dev/croft/internal/declare/addons"
 )
 
 var bareDomain = regexp.MustCompile(addons.BareDomain)

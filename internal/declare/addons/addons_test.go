@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"croft.dev/croft/internal/rules/addons"
-	"croft.dev/croft/internal/rules/addons/addonstest"
+	"croft.dev/croft/internal/declare/addons"
+	"croft.dev/croft/internal/declare/addons/addonstest"
 )
 
 // refusing are the classes that refuse any value.
