@@ -174,6 +174,14 @@ type TenantSpec struct {
 	// +kubebuilder:default=Retain
 	// +optional
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
+
+	// Protect protects the tenant from deletion. While it is true, the API server refuses to
+	// delete the Tenant, and to remove namespaces from `namespaces`. To delete the tenant,
+	// first set it to false, in a change of its own. Defaults to false.
+	// +croft:tenants:shown=whether the tenant is protected from deletion
+	// +croft:change=kept | the deletion of the tenant is refused or possible again
+	// +optional
+	Protect bool `json:"protect,omitempty"`
 }
 
 // Access gives one group or one user one role in all of a tenant's namespaces.

@@ -21,6 +21,7 @@ var tenantSpecFields = fieldPolicy{
 		{"spec.costCode", "cost allocation; a label of the team's namespaces"},
 		{"spec.contact", "the team's own contact, which other teams do not see"},
 		{"spec.deletion", "keeps or deletes the team's namespaces"},
+		{"spec.protect", "whether the tenant is protected from deletion"},
 	},
 	hidden: []field{},
 }
