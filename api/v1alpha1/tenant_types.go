@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Owner",type=string,JSONPath=`.spec.owner`,priority=1
 // +kubebuilder:printcolumn:name="Contact",type=string,JSONPath=`.spec.contact`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",message="a tenant's name becomes a namespace and a domain: at most 63 lower-case letters, digits and '-'"
@@ -166,14 +167,33 @@ type TenantSpec struct {
 	// +optional
 	CostCode string `json:"costCode,omitempty"`
 
-	// Contact is how to reach the team: a chat channel, an e-mail address or a telephone
-	// number. `croft status` and `croft me` show it. Defaults to none.
-	// +croft:tenants:shown=the team's own contact, which other teams do not see
-	// +croft:change=kept | shown at once by `croft me` and `croft status`
+	// Owner is the team, department or person that answers for the tenant. `croft status -o
+	// wide` shows it. Defaults to none.
+	// +croft:tenants:shown=the owner of the team's own tenant
+	// +croft:change=kept | shown at once by `croft status -o wide` and the dashboard
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must be one line, without control characters and invisible characters"
 	// +optional
+	Owner string `json:"owner,omitempty"`
+
+	// Contact is how to reach the team: an e-mail address, an https URL or a #channel of a
+	// chat. `croft status -o wide`, `croft me`, `croft doctor` and `croft why` show it.
+	// Defaults to none.
+	// +croft:tenants:shown=the team's own contact, which other teams do not see
+	// +croft:change=kept | shown at once by `croft me` and `croft status -o wide`
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must be one line, without control characters and invisible characters"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(#[-_.\\\\p{L}\\\\p{N}]+|[-+_.%A-Za-z0-9]+@[-A-Za-z0-9]+([.][-A-Za-z0-9]+)+|https://[-.A-Za-z0-9]+(:[0-9]+)?([/?#][!-~]*)?)?$')",message="must be an e-mail address, an https URL or a #channel, such as shop@example.org, https://chat.example.org/shop or #shop-oncall"
+	// +optional
 	Contact string `json:"contact,omitempty"`
+
+	// Description describes the tenant in one line. The dashboard shows it. Defaults to none.
+	// +croft:tenants:shown=the description of the team's own tenant
+	// +croft:change=kept | shown at once by the dashboard
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must be one line, without control characters and invisible characters"
+	// +optional
+	Description string `json:"description,omitempty"`
 
 	// Deletion is the policy for the namespaces when the Tenant is deleted.
 	// +croft:tenants:shown=keeps or deletes the team's namespaces
@@ -181,6 +201,14 @@ type TenantSpec struct {
 	// +kubebuilder:default=Retain
 	// +optional
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
+
+	// Protect protects the tenant from deletion. While it is true, the API server refuses to
+	// delete the Tenant, and to remove namespaces from `namespaces`. To delete the tenant,
+	// first set it to false, in a change of its own. Defaults to false.
+	// +croft:tenants:shown=whether the tenant is protected from deletion
+	// +croft:change=kept | the deletion of the tenant is refused or possible again
+	// +optional
+	Protect bool `json:"protect,omitempty"`
 }
 
 // NamespaceMetadata holds labels and annotations of a tenant's namespaces. In values, $(tenant)

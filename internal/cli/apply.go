@@ -23,6 +23,7 @@ The file is checked together with the cluster's objects, and by a dry run: if
 anything is wrong, nothing is written. Objects that the file does not name do not
 change. With --prune, tenants, pools and secondary networks that the file does not
 name are deleted, after a confirmation that lists the consequences of each deletion.
+If one of these tenants has protect: true in the cluster, nothing is written.
 
 Fields that another program or person has set, by kubectl edit or Helm for example, are
 not overwritten: the command names them and their field managers, writes nothing and ends
@@ -85,6 +86,9 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 	o.files.whole = o.prune.prune
 	p, err := a.propose(ctx, &o.files)
 	if err != nil {
+		return err
+	}
+	if err := p.findProtected(o.prune.prune).Err(); err != nil {
 		return err
 	}
 	c := p.client

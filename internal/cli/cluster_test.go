@@ -80,7 +80,7 @@ func TestCluster(t *testing.T) {
 		do   func(*testing.T, *declaring)
 	}{
 		{"apply as data", applyAsData}, {"verify before the walls", verifyNeedsWalls}, {"diff as data", diffAsData}, {"diff with deletions", diffShowsDeletions}, {"apply over others", applyOverOthers},
-		{"status", statusShowsUse}, {"completion", completesNames},
+		{"protected tenants", protectsTenants}, {"status", statusShowsUse}, {"completion", completesNames},
 		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps}, {"uninstall", uninstalls},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, d) }) {

@@ -62,6 +62,9 @@ func (a *app) deleteTenant(ctx context.Context, c client.Client, name string, ye
 		}
 		return toFailure(explainUnreachable(err))
 	}
+	if err := errProtected(tenant); err != nil {
+		return err
+	}
 	consequences, err := describeDeletion(ctx, c, &tenant)
 	if err != nil {
 		return toFailure(explainUnreachable(err))

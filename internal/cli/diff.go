@@ -27,8 +27,9 @@ func newDiff(a *app) *cobra.Command {
 		Long: `Show the changes that applying a file would make: to the declared objects, and to
 the objects that croft renders from them, with deletions. Below them are the number of
 changes and their consequences: nodes that Karpenter replaces, pods that stay on a
-former pool, people who lose access, and fields that croft apply refuses to overwrite
-without --force. docs/reference/changes.md lists the effects of each field.
+former pool, people who lose access, protected tenants that croft apply refuses to
+delete, and fields that it refuses to overwrite without --force.
+docs/reference/changes.md lists the effects of each field.
 
 Exit status 0 means no difference, 1 differences, and 2 a failure or bad input.
 
@@ -43,7 +44,7 @@ With -o json or yaml, standard output gets one object:
       --- NetworkPolicy shop/croft-dns (live)
       ...
   consequences:
-  - kind: Nodes         # or Pods, Access, Namespaces
+  - kind: Nodes         # or Pods, Access, Namespaces, Protection
     object: Pool/apps
     message: replaces 4 nodes of pool apps ...
   conflicts:
@@ -100,6 +101,7 @@ func (a *app) buildDiffPlan(ctx context.Context, files *fileFlags, prune bool) (
 		rest.printLeftAlone(a)
 	}
 	consequences, consequencesErr := p.findConsequences(ctx)
+	consequences = append(consequences, p.describeProtection(prune)...)
 	conflicts, conflictsErr := p.findConflicts(p.file.Objects(), pruned)
 	return &diffPlan{differences, consequences, conflicts}, toFailure(explainUnreachable(errors.Join(err, consequencesErr, conflictsErr)))
 }

@@ -105,6 +105,9 @@ func (a *app) printCheckup(results []doctor.Result) {
 				line = f.Object + ": " + line
 			}
 			printSafely(a.out, "    %s %s\n", mark, strings.TrimLeft(foldText(line, "  ", "      "), " "))
+			if f.Contact != "" {
+				printSafely(a.out, "      team:  %s\n", escapeLine(f.Contact))
+			}
 			if told[f.Fix] {
 				continue // many objects may have one fix
 			}

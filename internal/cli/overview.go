@@ -36,6 +36,8 @@ type overview struct {
 	// rendered means that the walls are rendered from a file, and that no operator
 	// maintains them.
 	rendered bool
+	// wide adds columns to the tables.
+	wide bool
 	// faults contains the states of missing or changed objects, by the declared object that
 	// they belong to.
 	faults map[string]sets.Set[apply.State]

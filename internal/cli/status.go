@@ -28,7 +28,8 @@ CPU, MEMORY and PODS of a tenant are its namespaces' use of their quota. REFUSED
 number of its workloads whose pods the API server refuses. Pools and tenants that are not
 Ready come first. Namespaces that were retained when their tenant was deleted are
 RETAINED. If you name tenants or pools, the command shows only these, with the use of
-each namespace, and the workload that was refused first.
+each namespace, and the workload that was refused first. With -o wide, or if you name
+tenants, OWNER and CONTACT are the tenants' owners and how to reach them.
 
 With -f, the command shows the walls of a file that another tool than croft's operator
 applies, as with croft render | kubectl apply.
@@ -39,7 +40,8 @@ no operator runs, or that you may not read everything. If you name tenants or po
 only these count.`,
 		Example: `  croft status
   croft status tenant/shop pool/apps
-  croft status --not-ready`,
+  croft status --not-ready
+  croft status -o wide`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.newClient()
 			if err != nil {
@@ -49,7 +51,8 @@ only these count.`,
 			if err != nil {
 				return err
 			}
-			if output == formatTable {
+			look.wide = output == formatWide
+			if output == formatTable || look.wide {
 				a.printStatus(look)
 			} else if err := output.print(a.out, look); err != nil {
 				return err
@@ -62,7 +65,7 @@ only these count.`,
 	}
 	files.addFlags(c)
 	pick.addFlags(c)
-	output.addFlags(c, formatTable, formatJSON, formatYAML)
+	output.addFlags(c, formatTable, formatWide, formatJSON, formatYAML)
 	return c
 }
 

@@ -68,8 +68,8 @@ func (a *app) printTenants(look *overview) {
 		if !look.rendered {
 			cells = append(cells, formatRefusedCount(t), formatAge(t.CreationTimestamp.Time))
 		}
-		if look.hasNames() {
-			cells = append(cells, dashIfEmpty(t.Spec.Contact))
+		if look.wide || look.hasNames() {
+			cells = append(cells, dashIfEmpty(t.Spec.Owner), dashIfEmpty(t.Spec.Contact))
 		}
 		rows = append(rows, row{look.isTenantReady(t), cells})
 	}
@@ -77,8 +77,8 @@ func (a *app) printTenants(look *overview) {
 	if !look.rendered {
 		header = append(header, "REFUSED", "AGE")
 	}
-	if look.hasNames() { // the table of all tenants is wide enough
-		header = append(header, "CONTACT")
+	if look.wide || look.hasNames() { // otherwise the table of all tenants is wide enough
+		header = append(header, "OWNER", "CONTACT")
 	}
 	if len(rows) > 0 || !look.hasNames() {
 		a.printRows(look.selection, "tenant", header, rows)

@@ -72,6 +72,11 @@ func (a *app) runUninstall(ctx context.Context, o *uninstallOptions) error {
 	if err != nil {
 		return toFailure(err)
 	}
+	if o.all {
+		if err := errProtected(live.Tenants...); err != nil {
+			return err
+		}
+	}
 	plan, err := describeUninstall(ctx, c, live, o.all)
 	if err != nil {
 		return toFailure(explainUnreachable(err))

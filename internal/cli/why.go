@@ -95,6 +95,7 @@ func (a *app) runWhy(ctx context.Context, args []string, o whyOptions) error {
 		return toFailure(explainUnreachable(err))
 	}
 	story := why.ExplainSnapshot(seen)
+	story.AddContact(ctx, c, seen)
 	story.Decode(ctx, iam.Decode)
 	if o.output != formatTable {
 		err = o.output.print(a.out, story)
@@ -152,6 +153,9 @@ func printStory(w io.Writer, s why.Story) {
 	if s.First != nil {
 		printSafely(w, "\n")
 		printFinding(w, *s.First)
+	}
+	if s.Contact != "" {
+		printSafely(w, "  team:  %s\n", escapeLine(s.Contact))
 	}
 	if len(s.Steps) > 0 {
 		printSafely(w, "\n")

@@ -20,8 +20,11 @@ var tenantSpecFields = fieldPolicy{
 		{"spec.policy", "the values that the team's objects may use; TenantRules show the same"},
 		{"spec.sources", "the sources that Flux applies for the team"},
 		{"spec.costCode", "cost allocation; a label of the team's namespaces"},
+		{"spec.owner", "the owner of the team's own tenant"},
 		{"spec.contact", "the team's own contact, which other teams do not see"},
+		{"spec.description", "the description of the team's own tenant"},
 		{"spec.deletion", "keeps or deletes the team's namespaces"},
+		{"spec.protect", "whether the tenant is protected from deletion"},
 	},
 	hidden: []field{},
 }

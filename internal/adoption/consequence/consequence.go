@@ -28,6 +28,7 @@ const (
 	Pods       Kind = "Pods"
 	Access     Kind = "Access"
 	Namespaces Kind = "Namespaces"
+	Protection Kind = "Protection"
 )
 
 // Consequence is one effect of a change.

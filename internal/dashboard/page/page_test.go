@@ -75,6 +75,7 @@ func TestPages(t *testing.T) {
 		return v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation, CreationTimestamp: metav1.Time{Time: now.Add(-time.Hour)}}, Status: v1alpha1.TenantStatus{Status: status, Namespaces: []string{"a", "b", "c", "d"}}}
 	}
 	tenants := []v1alpha1.Tenant{tenant("good", 2, condition("True")), tenant("old", 3, condition("True")), tenant("broken", 2, condition("False"))}
+	tenants[0].Spec = v1alpha1.TenantSpec{Owner: "Shop team", Contact: "#shop-oncall", Description: "The shop"}
 	bindings := []rbacv1.RoleBinding{
 		{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: "qa"}, {Kind: "Group", Name: "qa"}}},
 		{RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "croft-viewer"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "shop", Name: "ci"}}},
@@ -172,7 +173,7 @@ func TestPages(t *testing.T) {
 		"access":                 {page.NewAccess("shop", m, bindings), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},
 		"hidden access":          {page.NewAccess("shop", &me.Me{Namespaces: []me.Namespace{{Name: "shop", Unreadable: []string{"rolebindings"}}}}, nil), []string{"You may not list the RoleBindings"}, nil},
 		"tenants": {page.NewTenants(tenants, page.Filter{}, now), []string{
-			"broken ✗ False Because of this", "old … Unknown NotSeenYet", "good ✓ True Because - a, b, c and 1 more 0 60m", "croft status --all",
+			"broken ✗ False Because of this", "old … Unknown NotSeenYet", "good ✓ True Because - a, b, c and 1 more 0 60m Shop team #shop-oncall The shop", "croft status --all",
 		}, nil},
 		"tenants by name":   {page.NewTenants(tenants, page.Filter{Query: "oo"}, now), []string{"good"}, []string{"broken", "old"}},
 		"tenants not ready": {page.NewTenants(tenants, page.Filter{NotReady: true}, now), []string{"broken", "old"}, []string{"good"}},

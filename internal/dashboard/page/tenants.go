@@ -29,7 +29,7 @@ const mostTenants = 200
 // NewTenants returns the page of the tenants that the user may list.
 func NewTenants(tenants []v1alpha1.Tenant, f Filter, now time.Time) Page {
 	s := Section{
-		Heading: "Tenants", Head: []string{"Tenant", "Ready", "Reason", "Message", "Pools", "Namespaces", "Refused", "Age"},
+		Heading: "Tenants", Head: []string{"Tenant", "Ready", "Reason", "Message", "Pools", "Namespaces", "Refused", "Age", "Owner", "Contact", "Description"},
 		Search: &Search{Action: "/tenants", Name: "q", Value: f.Query, Label: "Part of the name", Button: "Search", Option: "not-ready", OptionLabel: "only tenants that are not Ready", On: f.NotReady},
 		Empty:  "There are no such tenants: declare them in croft.yaml, and run croft apply.",
 	}
@@ -111,6 +111,7 @@ func (r tenantRow) listCells(now time.Time) []Cell {
 	return []Cell{
 		name, {Text: string(r.ready.Status), Verdict: verdict}, {Text: r.ready.Reason}, {Text: message}, {Text: shorten(r.Status.Pools)},
 		{Text: shorten(r.Status.Namespaces)}, refused, {Text: formatAge(r.CreationTimestamp.Time, now)},
+		{Text: cmp.Or(r.Spec.Owner, "-")}, {Text: cmp.Or(r.Spec.Contact, "-")}, {Text: cmp.Or(r.Spec.Description, "-")},
 	}
 }
 

@@ -131,6 +131,8 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	// Object is the kind and name, if the finding is about an object.
 	Object string `json:"object,omitempty"`
+	// Contact is the contact of the tenant, if the finding is about a Tenant that has one.
+	Contact string `json:"contact,omitempty"`
 	// Message describes the fault.
 	Message string `json:"message"`
 	// Cause, Fix, Run and Link are from the catalogue, if it has them.
@@ -175,9 +177,24 @@ func (c *check) run(s *Snapshot) Result {
 	}
 	for i := range r.Findings {
 		r.Findings[i].Check = c.name
+		r.Findings[i].Contact = s.findContact(r.Findings[i].Object)
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
 	return r
+}
+
+// findContact returns the contact of a tenant, by an object such as Tenant/shop.
+func (s *Snapshot) findContact(object string) string {
+	name, isTenant := strings.CutPrefix(object, "Tenant/")
+	if !isTenant || s.Declared == nil {
+		return ""
+	}
+	for i := range s.Declared.Tenants {
+		if t := &s.Declared.Tenants[i]; t.Name == name {
+			return t.Spec.Contact
+		}
+	}
+	return ""
 }
 
 // listUnread lists the parts that could not be read, with the reasons.

@@ -23,6 +23,7 @@ const (
 	Node      Class = "node"
 	Cluster   Class = "cluster"
 	CostCode  Class = "costcode"
+	Contact   Class = "contact"
 )
 
 // Redactor replaces names by pseudonyms: a class and a keyed hash of the name. A name has
@@ -171,6 +172,18 @@ func isPublic(name string) bool {
 // plain are fields whose values are words of the API and never names.
 var plain = map[string]bool{"apiVersion": true, "kind": true, "type": true, "reason": true, "resourceVersion": true, "uid": true}
 
+// contacts are fields of a Tenant's spec with free text. Their whole values are replaced, since the
+// text may contain people's names and addresses.
+var contacts = map[string]bool{"owner": true, "contact": true, "description": true}
+
+// isContact reports whether a field is one of contacts. Other objects have fields with the name owner
+// or description, too; only a Tenant's spec also has pools.
+func isContact(field string, object map[string]any) bool {
+	_, hasPool := object["pool"]
+	_, hasPools := object["pools"]
+	return contacts[field] && (hasPool || hasPools || field == "contact")
+}
+
 // RedactValue replaces names in all strings of a value decoded from JSON, and in the keys of
 // maps.
 func (r *Redactor) RedactValue(field string, value any) any {
@@ -181,6 +194,10 @@ func (r *Redactor) RedactValue(field string, value any) any {
 	case map[string]any:
 		all := make(map[string]any, len(v))
 		for name, inner := range v {
+			if text, ok := inner.(string); ok && isContact(name, v) {
+				all[name] = r.makePseudonym(Contact, text)
+				continue
+			}
 			if pseudonym, ok := r.words[name]; ok {
 				name = pseudonym
 			} else if strings.Contains(name, ".") {

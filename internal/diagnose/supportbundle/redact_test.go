@@ -113,3 +113,16 @@ func BenchmarkText(b *testing.B) {
 		r.RedactText(line)
 	}
 }
+
+// TestRedactContacts expects no free text of a Tenant, and no contact of a finding, in the bundle.
+func TestRedactContacts(t *testing.T) {
+	value := map[string]any{
+		"tenants": []any{map[string]any{"spec": map[string]any{"pool": "a", "owner": "Pl4nted team", "contact": "#pl4nted", "description": "Of pl4nted"}}},
+		"checks":  []any{map[string]any{"message": "fault", "contact": "pl4nted@example.org"}},
+		"walls":   []any{map[string]any{"owner": "Platform", "description": "of all"}},
+	}
+	got := fmt.Sprint(NewRedactor([]byte("k")).RedactValue("", value))
+	if strings.Contains(strings.ToLower(got), "pl4nted") || !strings.Contains(got, "Platform") || !strings.Contains(got, "of all") {
+		t.Error(got)
+	}
+}

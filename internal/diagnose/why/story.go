@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/diagnose/catalog"
 )
 
@@ -103,6 +106,8 @@ type Story struct {
 	// First is the cause to fix first.
 	First *catalog.Finding `json:"first,omitempty"`
 	Steps []Step           `json:"steps,omitempty"`
+	// Contact is the contact of the tenant whose team can fix First.
+	Contact string `json:"contact,omitempty"`
 	// Latency describes the time that a node took to become Ready, if it is known.
 	Latency string `json:"latency,omitempty"`
 }
@@ -151,6 +156,18 @@ func conclude(s Story) Story {
 		}
 	}
 	return s
+}
+
+// AddContact adds the contact of the tenant, if its team can fix the first cause. It omits the contact
+// of a Tenant that the caller may not read: teams may not, except through croft proxy.
+func (s *Story) AddContact(ctx context.Context, c client.Reader, seen *Snapshot) {
+	if s.First == nil || s.First.Who != catalog.Team || seen.Rules == nil {
+		return
+	}
+	var tenant v1alpha1.Tenant
+	if err := c.Get(ctx, client.ObjectKey{Name: seen.Rules.Spec.Tenant}, &tenant); err == nil {
+		s.Contact = tenant.Spec.Contact
+	}
 }
 
 // Decode adds the content of encoded messages to the story.

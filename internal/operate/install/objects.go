@@ -86,7 +86,7 @@ func KindObjects() ([]client.Object, error) { return loadDefinitions() }
 // buildOperatorObjects returns all objects except the CRDs.
 func buildOperatorObjects(o Options) []client.Object {
 	all := append([]client.Object{buildSystemNamespace(), buildElevationsNamespace()}, buildRights(o.Roles)...)
-	all = append(all, ProbeObjects()...)
+	all = append(all, PolicyObjects()...)
 	if o.Image != "" {
 		all = append(all, buildWorkload(o.Image, buildOperatorArgs(o))...)
 	}

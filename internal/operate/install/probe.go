@@ -2,7 +2,6 @@ package install
 
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
@@ -18,11 +17,6 @@ const (
 	// RevisionProbe is the generateName of a LimitRange that requests that version.
 	RevisionProbe = "croft-revision-"
 )
-
-// ProbeObjects returns the objects of the policies ProbesName and RevisionPolicy.
-func ProbeObjects() []client.Object {
-	return append(buildProbesPolicy().Objects(), buildRevisionPolicy().Objects()...)
-}
 
 // buildProbesPolicy refuses pods that would be stored for the operator. The operator creates
 // pods to check whether the walls are enforced, always in a dry run. RBAC cannot express

@@ -25,9 +25,9 @@ import (
 // repairing is the time in which a running operator restores a changed object.
 const repairing = 5 * time.Second
 
-// CompareObjects compares the walls' objects, and the policy that restricts croft's operator to
-// dry runs, with the objects in the cluster, and returns a result for each wall. Attacks on
-// scratch tenants test neither that policy nor the objects of a tenant. If tenant is not empty,
+// CompareObjects compares the walls' objects, and the policies that are installed with croft,
+// with the objects in the cluster, and returns a result for each wall. Attacks on scratch
+// tenants test neither these policies nor the objects of a tenant. If tenant is not empty,
 // only the platform's objects and that tenant's are compared. rendered is set for a cluster
 // without an operator.
 func CompareObjects(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]Result, error) {
@@ -59,7 +59,7 @@ func surveyObjects(ctx context.Context, c client.Client, e *estate.Estate, tenan
 	if rendered {
 		return objects, nil
 	}
-	for _, o := range install.ProbeObjects() {
+	for _, o := range install.PolicyObjects() {
 		state, err := compareState(ctx, c, o)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,97 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/rules/attack"
+)
+
+// protectsTenants expects the API server and the commands to keep a protected tenant, for an
+// administrator of the cluster too, and to delete it after a change of its own ended the protection.
+func protectsTenants(t *testing.T, d *declaring) {
+	file := estateOfTwo + "  bank: {pool: apps, namespaces: [bank, bank-ci], protect: true}\n"
+	if status, _, stderr := d.croft(t, "", "apply --wait=false -f "+write(t, file)); status != 0 {
+		t.Fatalf("exit status %d: %s", status, stderr)
+	}
+	bank := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "bank"}}
+	patch := func(spec string) error {
+		return d.admin.Patch(t.Context(), bank.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":`+spec+`}`)))
+	}
+	for name, refused := range map[string]struct {
+		err  error
+		rule string
+	}{
+		"a deletion":                          {d.admin.Delete(t.Context(), bank.DeepCopy()), "protected"},
+		"a deletion without waiting":          {d.admin.Delete(t.Context(), bank.DeepCopy(), client.GracePeriodSeconds(0)), "protected"},
+		"a deletion of all tenants":           {d.admin.DeleteAllOf(t.Context(), &v1alpha1.Tenant{}, client.MatchingFields{"metadata.name": "bank"}), "protected"},
+		"a namespace less":                    {patch(`{"namespaces":["bank"]}`), "protected-namespaces"},
+		"a namespace less, and no protection": {patch(`{"namespaces":["bank"],"protect":false}`), "protected-namespaces"},
+	} {
+		if refused.err == nil || !attack.ByPolicy(install.TenantsPolicy, refused.rule).IsRefusal(refused.err) {
+			t.Errorf("%s: %v", name, refused.err)
+		}
+	}
+	for line, want := range map[string]string{
+		"apply --prune --yes -f " + write(t, edited(t, estateOfTwo, `"10"`, `"14"`)): "in the cluster, not in this file: Tenant/bank: spec.protect: ",
+		"apply -f " + write(t, edited(t, file, "[bank, bank-ci]", "[bank]")):         "tenants.bank.namespaces: the tenant is protected",
+		"delete tenant bank --yes": "spec.protect protects from deletion: tenant bank",
+		"uninstall --all --yes":    "spec.protect protects from deletion: tenant bank",
+	} {
+		status, stdout, stderr := d.croft(t, "", line)
+		if status != 2 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+			t.Errorf("%s: exit status %d: %s%s", line, status, stdout, stderr)
+		}
+	}
+	var shop v1alpha1.Tenant
+	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: "shop"}, &shop); err != nil || shop.Spec.Quota.Pods().String() != "10" {
+		t.Errorf("a refused apply changed tenant shop: %v, %v", err, shop.Spec.Quota)
+	}
+	status, stdout, stderr := d.croft(t, "", "diff --prune -f "+write(t, estateOfTwo))
+	if status != 1 || !strings.Contains(stdout, "croft apply refuses the change of tenant bank: ") {
+		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
+	}
+	expectTypedPolicy(t, d)
+
+	if err := patch(`{"protect":false}`); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := d.croft(t, "", "apply --prune --yes --wait=false -f "+write(t, estateOfTwo)); status != 0 {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	if err := d.admin.Get(t.Context(), client.ObjectKeyFromObject(bank), bank); !apierrors.IsNotFound(err) {
+		t.Errorf("the tenant still exists: %v", err)
+	}
+}
+
+// expectTypedPolicy waits until the API server has compared the policy with the kind, and expects no
+// warnings.
+func expectTypedPolicy(t *testing.T, d *declaring) {
+	t.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: install.TenantsPolicy}}
+	until(t, "the types of policy "+policy.Name, func(ctx context.Context) error {
+		if err := d.admin.Get(ctx, client.ObjectKeyFromObject(policy), policy); err != nil {
+			return err
+		}
+		if policy.Status.TypeChecking == nil {
+			return errors.New("not checked yet")
+		}
+		return nil
+	})
+	for _, w := range policy.Status.TypeChecking.ExpressionWarnings {
+		if !admissionpolicy.IsUntypedWarning(w.Warning) {
+			t.Errorf("%s: %s", w.FieldRef, w.Warning)
+		}
+	}
+}
