@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
 )
 
@@ -57,10 +56,10 @@ type Bill struct {
 	// Form is the name of the form.
 	Form     string
 	Currency string
-	// Period contains all usage of nodes, volumes and load balancers.
-	Period ledger.Span
-	Lines  int64
-	Sums   map[Key]*Sums
+	// From and Until contain all usage of nodes, volumes and load balancers.
+	From, Until time.Time
+	Lines       int64
+	Sums        map[Key]*Sums
 }
 
 // Options name the tags that croft sets on instances.
@@ -129,7 +128,7 @@ func Read(name string, r io.Reader, o Options) (*Bill, error) {
 			return nil, explain(name, rows, err)
 		}
 	}
-	if b.Period.From.IsZero() {
+	if b.From.IsZero() {
 		return nil, fmt.Errorf("%s: the bill has no usage of instances, volumes and load balancers", name)
 	}
 	return b, nil
@@ -231,11 +230,11 @@ func (b *Bill) add(l *line) error {
 }
 
 func (b *Bill) extendPeriod(l *line) {
-	if b.Period.From.IsZero() || l.from.Before(b.Period.From) {
-		b.Period.From = l.from
+	if b.From.IsZero() || l.from.Before(b.From) {
+		b.From = l.from
 	}
-	if l.until.After(b.Period.Until) {
-		b.Period.Until = l.until
+	if l.until.After(b.Until) {
+		b.Until = l.until
 	}
 }
 

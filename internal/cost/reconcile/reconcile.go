@@ -71,13 +71,13 @@ const day = 24 * time.Hour
 
 // FindPeriod returns the complete days of a bill until now.
 func FindPeriod(b *bill.Bill, now time.Time) (ledger.Span, error) {
-	period := ledger.Span{From: b.Period.From.Add(day - 1).Truncate(day), Until: b.Period.Until.Truncate(day)}
+	period := ledger.Span{From: b.From.Add(day - 1).Truncate(day), Until: b.Until.Truncate(day)}
 	if today := now.UTC().Truncate(day); period.Until.After(today) {
 		period.Until = today
 	}
 	if !period.From.Before(period.Until) {
 		return period, fmt.Errorf("the bill has no complete day before today: it contains usage from %s until %s",
-			b.Period.From.Format(time.RFC3339), b.Period.Until.Format(time.RFC3339))
+			b.From.Format(time.RFC3339), b.Until.Format(time.RFC3339))
 	}
 	return period, nil
 }
