@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
+	"croft.dev/croft/internal/cost/bill"
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/objects"
 	"croft.dev/croft/internal/cost/price"
@@ -27,9 +28,16 @@ type costOptions struct {
 	prices  string
 	metrics string
 	explain bool
+	// forecast asks for the expected cost of the month.
+	forecast bool
 	// ledger is the URL of a ledger, and authority the file with its certificate authority.
 	ledger, authority, namespace string
 	output                       format
+	// account identifies the cluster in the form of FOCUS.
+	account string
+	// bill is the file of a bill, and tags are the names of croft's tags in it.
+	bill string
+	tags bill.Options
 }
 
 // sinceValue is a duration that may be in days, such as 30d.
@@ -82,11 +90,21 @@ of --prices may have any of these fields:
   volumes: {gp3: 0.0736}              # per GiB and month, by StorageClass
   loadBalancerHour: 0.0207
 
---explain prints the arithmetic of the last complete hour, so that you can repeat it.`,
+--explain prints the arithmetic of the last complete hour, so that you can repeat it.
+
+-o focus writes a row for each workload and hour, or day, in the form of the FinOps Open
+Cost and Usage Specification (FOCUS) 1.2. --reconcile compares a cloud's bill with croft's
+figures by cost code, in the bill's complete days, and names the causes of differences.
+
+--forecast prints the expected cost of the calendar month: the cost so far, and for the rest
+the mean cost of the last seven complete days.`,
 		Example: `  croft cost
   croft cost --ledger https://ledger.example.org --since 30d
   croft cost --by workload --since 1h --prices prices.yaml
   croft cost --by costCode -o csv > costs.csv
+  croft cost --ledger https://ledger.example.org --since 30d -o focus > focus.csv
+  croft cost --ledger https://ledger.example.org --reconcile cur.csv.gz
+  croft cost --ledger https://ledger.example.org --forecast
 
   # Karpenter's prices, also of spot instances
   kubectl get --raw /api/v1/namespaces/kube-system/services/karpenter:8080/proxy/metrics > metrics.txt
@@ -96,13 +114,21 @@ of --prices may have any of these fields:
 			if o.explain && (cmd.Flags().Changed("by") || cmd.Flags().Changed("output")) {
 				return errors.New("--explain prints one hour as text: leave out --by and --output")
 			}
-			if err := o.check(); err != nil {
+			if err := o.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			if o.ledger != "" {
+			switch {
+			case o.bill != "":
+				return a.reconcileCost(cmd.Context(), o)
+			case o.forecast:
+				return a.forecastCost(cmd.Context(), o)
+			case o.output == formatFocus:
+				return a.writeFocus(cmd.Context(), o)
+			case o.ledger != "":
 				return a.runLedgerCost(cmd.Context(), o)
+			default:
+				return a.runCost(cmd.Context(), o)
 			}
-			return a.runCost(cmd.Context(), o)
 		},
 	}
 	o.since = 24 * time.Hour
@@ -115,6 +141,21 @@ of --prices may have any of these fields:
 	c.Flags().StringVar(&o.ledger, "ledger", "", "URL of croft ledger; without it, costs are computed from the objects in the cluster")
 	c.Flags().StringVar(&o.authority, "certificate-authority", "", "path of the CA bundle for --ledger; the system's by default")
 	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "with --ledger: a namespace of the tenant whose cost is shown")
+	c.Flags().StringVar(&o.account, "billing-account", "", "BillingAccountId of -o focus; by default the host of the kubeconfig's cluster")
+	c.Flags().StringVar(&o.bill, "reconcile", "", "compare the bill in this file, as AWS CUR 2.0 or FOCUS 1.2, with croft's figures; - is standard input")
+	c.Flags().StringVar(&o.tags.CostCodeTag, "cost-code-tag", "CostCode", "with --reconcile: tag of cost codes in the bill")
+	c.Flags().StringVar(&o.tags.PoolTag, "pool-tag", "NodePool", "with --reconcile: tag of pools in the bill")
+	c.Flags().BoolVar(&o.forecast, "forecast", false, "print the expected cost of the month, from the mean of the last seven complete days")
+	refusePointlessFlag(c, "billing-account", "it is for -o focus", func() bool { return o.output != formatFocus })
+	for _, flag := range []string{"cost-code-tag", "pool-tag"} {
+		refusePointlessFlag(c, flag, "it is for --reconcile", func() bool { return o.bill == "" })
+	}
+	for _, flag := range []string{"since", "explain"} {
+		refusePointlessFlag(c, flag, "a forecast is for the calendar month", func() bool { return o.forecast })
+	}
+	for _, flag := range []string{"since", "by", "explain", "namespace", "forecast"} {
+		refusePointlessFlag(c, flag, "a bill is compared by cost code, in its own period, with the whole cluster", func() bool { return o.bill != "" })
+	}
 	hasLedger := func() bool { return o.ledger != "" }
 	for _, flag := range []string{"certificate-authority", "namespace"} {
 		refusePointlessFlag(c, flag, "it is for --ledger", func() bool { return o.ledger == "" })
@@ -126,45 +167,58 @@ of --prices may have any of these fields:
 	for _, flag := range []string{"as", "as-group"} {
 		refusePointlessFlag(c, flag, "the ledger knows only the user of the token", hasLedger)
 	}
-	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatJSON, formatYAML)
+	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatJSON, formatYAML)
 	return c
 }
 
-func (o *costOptions) check() error {
+func (o *costOptions) check(isSet func(flag string) bool) error {
 	if o.since < time.Second {
 		return fmt.Errorf("--since %s: write a positive duration, such as 24h", o.since)
 	}
 	if !slices.Contains(report.Groupings(), o.by) {
 		return fmt.Errorf("--by %s: unknown grouping: write one of %s", o.by, strings.Join(report.Groupings(), "|"))
 	}
+	if (o.bill != "" || o.forecast) && !slices.Contains([]format{formatTable, formatJSON, formatYAML}, o.output) {
+		return fmt.Errorf("-o %s: --reconcile and --forecast print table, json or yaml: write one of them", o.output)
+	}
+	if o.output == formatFocus && isSet("by") {
+		return errors.New("--by has no effect here: -o focus has a row for each workload")
+	}
 	return nil
 }
 
 // runCost computes the cost from the objects in the cluster.
 func (a *app) runCost(ctx context.Context, o costOptions) error {
-	prices, err := a.readPrices(o)
+	in, period, currency, err := a.readCostInput(ctx, o)
 	if err != nil {
 		return err
 	}
-	c, err := a.newClient()
-	if err != nil {
-		return toFailure(err)
-	}
-	found, err := readCostObjects(ctx, c)
-	if err != nil {
-		return toFailure(err)
-	}
-	now := time.Now().UTC().Truncate(time.Second)
-	in := objects.Build(found, prices, now)
-	period := ledger.Span{From: now.Add(-o.since), Until: now}
 	if o.explain {
-		return a.explainCost(in, period, prices.Currency)
+		return a.explainCost(in, period, currency)
 	}
-	r, err := report.Build(in, report.Options{Period: period, By: o.by, Currency: prices.Currency})
+	r, err := report.Build(in, report.Options{Period: period, By: o.by, Currency: currency})
 	if err != nil {
 		return toFailure(err)
 	}
 	return a.printCost(r, o.output)
+}
+
+// readCostInput reads prices and the objects that cost money. The period ends now.
+func (a *app) readCostInput(ctx context.Context, o costOptions) (in ledger.Input, period ledger.Span, currency string, err error) {
+	prices, err := a.readPrices(o)
+	if err != nil {
+		return in, period, "", err
+	}
+	c, err := a.newClient()
+	if err != nil {
+		return in, period, "", toFailure(err)
+	}
+	found, err := readCostObjects(ctx, c)
+	if err != nil {
+		return in, period, "", toFailure(err)
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	return objects.Build(found, prices, now), ledger.Span{From: now.Add(-o.since), Until: now}, prices.Currency, nil
 }
 
 func (a *app) readPrices(o costOptions) (*price.List, error) {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -31,31 +30,41 @@ type ledgerAnswer struct {
 	Error string `json:"error"`
 }
 
-// runLedgerCost prints the answer of a ledger. If the user may not read the cost of the cluster and has named
-// no namespace, it is the cost of the tenant of the context's namespace.
+// runLedgerCost prints the report of a ledger.
 func (a *app) runLedgerCost(ctx context.Context, o costOptions) error {
-	address, err := url.Parse(o.ledger)
-	if err != nil || address.Scheme != "https" || address.Host == "" || address.User != nil {
-		return fmt.Errorf("--ledger %s: write an https URL, such as https://ledger.example.org", escapeLine(o.ledger))
-	}
-	client, err := a.newLedgerClient(o.authority)
+	response, err := a.queryLedger(ctx, o, server.Path)
 	if err != nil {
 		return err
 	}
-	status, answer, err := o.askLedger(ctx, client, address, o.namespace)
-	if err == nil && status == http.StatusForbidden && o.namespace == "" {
-		status, answer, err = o.askLedger(ctx, client, address, a.currentNamespace())
-	}
-	switch {
-	case err != nil:
-		return toFailure(err)
-	case status == http.StatusUnauthorized:
-		return failuref("the ledger does not accept your credentials: %s: log in again (`croft login`), or name a user that has a "+
-			"token with --kubeconfig or --context: the ledger accepts no client certificates", escapeLine(answer.Error))
-	case status != http.StatusOK:
-		return failuref("the ledger at %s: %s", o.ledger, escapeLine(answer.Error))
+	defer response.Body.Close()
+	answer, err := o.readAnswer(response, json.NewDecoder(io.LimitReader(response.Body, maxAnswer)))
+	if err != nil {
+		return err
 	}
 	return a.printCost(&answer.Report, o.output)
+}
+
+// queryLedger requests a resource of the ledger. If the user may not read the cost of the cluster and has named
+// no namespace, the answer is for the tenant of the context's namespace.
+func (a *app) queryLedger(ctx context.Context, o costOptions, path string) (*http.Response, error) {
+	address, err := url.Parse(o.ledger)
+	if err != nil || address.Scheme != "https" || address.Host == "" || address.User != nil {
+		return nil, fmt.Errorf("--ledger %s: write an https URL, such as https://ledger.example.org", escapeLine(o.ledger))
+	}
+	address = address.JoinPath(path)
+	client, err := a.newLedgerClient(o.authority)
+	if err != nil {
+		return nil, err
+	}
+	response, err := o.askLedger(ctx, client, address, o.namespace)
+	if err == nil && response.StatusCode == http.StatusForbidden && o.namespace == "" {
+		_ = response.Body.Close()
+		if o.bill != "" {
+			return nil, failuref("you may not read the cost of the whole cluster, with which a bill is compared: ask a platform admin or an auditor")
+		}
+		response, err = o.askLedger(ctx, client, address, a.currentNamespace())
+	}
+	return response, toFailure(err)
 }
 
 // newLedgerClient returns a client that sends the kubeconfig's credentials, but connects to the ledger: the
@@ -84,18 +93,17 @@ func (a *app) newLedgerClient(authority string) (*http.Client, error) {
 	return client, nil
 }
 
-// askLedger sends one request.
-func (o costOptions) askLedger(ctx context.Context, c *http.Client, address *url.URL, namespace string) (int, ledgerAnswer, error) {
-	var answer ledgerAnswer
+// askLedger sends one request. The caller closes the body.
+func (o *costOptions) askLedger(ctx context.Context, c *http.Client, address *url.URL, namespace string) (*http.Response, error) {
 	query := url.Values{"since": {o.since.String()}, "by": {o.by}}
 	if namespace != "" {
 		query.Set("namespace", namespace)
 	}
 	target := *address
-	target.Path, target.RawQuery = strings.TrimSuffix(address.Path, "/")+server.Path, query.Encode()
+	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return 0, answer, err
+		return nil, err
 	}
 	response, err := c.Do(request)
 	if err != nil {
@@ -103,15 +111,7 @@ func (o costOptions) askLedger(ctx context.Context, c *http.Client, address *url
 		if errors.As(err, &failed) {
 			err = failed.Err // without the query
 		}
-		return 0, answer, fmt.Errorf("cannot reach the ledger at %s: %w: check --ledger and --certificate-authority", o.ledger, err)
+		return nil, fmt.Errorf("cannot reach the ledger at %s: %w: check --ledger and --certificate-authority", o.ledger, err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return 0, answer, err
-	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == "" && answer.Total == nil {
-		return 0, answer, fmt.Errorf("%s is no ledger of croft: it answers with %s", o.ledger, response.Status)
-	}
-	return response.StatusCode, answer, nil
+	return response, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/csv"
 	"maps"
 	"slices"
@@ -28,13 +29,12 @@ func (a *app) printCost(r *report.Report, output format) error {
 // costTitles are the titles of the first column.
 var costTitles = map[string]string{report.ByCostCode: "COST CODE", report.ByInstanceType: "INSTANCE TYPE"}
 
+// formatGrouping returns the title of a grouping.
+func formatGrouping(by string) string { return cmp.Or(costTitles[by], strings.ToUpper(by)) }
+
 func (a *app) printCostTable(r *report.Report, wide bool) {
 	printSafely(a.out, "from %s until %s, in %s\n\n", r.From.Format(time.RFC3339), r.Until.Format(time.RFC3339), r.Currency)
-	title := costTitles[r.By]
-	if title == "" {
-		title = strings.ToUpper(r.By)
-	}
-	header := []string{title, "COST", "IDLE", "TOTAL", "NOW/HOUR"}
+	header := []string{formatGrouping(r.By), "COST", "IDLE", "TOTAL", "NOW/HOUR"}
 	if wide {
 		header = append(header, "ESTIMATED", "CPU HOURS", "GIB HOURS")
 	}

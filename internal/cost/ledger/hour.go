@@ -70,7 +70,7 @@ func (h *hour) addNode(n *Node) {
 			row := rows.find(base.with(part, pod.Namespace, pod.Workload))
 			row.CPU += cpu * part.length()
 			row.Memory += memory * part.length()
-			row.weight += computeWeight(cpu, memory) * part.length()
+			row.Weight += computeWeight(cpu, memory) * part.length()
 			used += computeWeight(cpu, memory) * part.length()
 			row.Unpriced += part.length()
 			row.estimated = row.estimated || pod.Estimated || part.estimated
@@ -84,7 +84,7 @@ func (h *hour) addNode(n *Node) {
 	}
 	if idle > 0 {
 		row := rows.find(rest)
-		row.weight, row.Unpriced = idle, span.length()
+		row.Weight, row.Unpriced = idle, span.length()
 	}
 	h.divideNode(n, rows.sort(), span.length())
 }
@@ -117,7 +117,7 @@ func (h *hour) divideNode(n *Node, rows []*Row, length int64) {
 			continue
 		}
 		sum.Cost += row.Cost
-		sum.weight += row.weight
+		sum.Weight += row.Weight
 		if n.Price.Estimated || row.estimated || row.Kind == Idle && n.Observed.Unix() > max(n.From.Unix(), h.from) {
 			sum.EstimatedCost += row.Cost
 		}
@@ -128,7 +128,7 @@ func (h *hour) divideNode(n *Node, rows []*Row, length int64) {
 func (h *hour) divide(amount money.Amount, rows []*Row, getTitle func() string) []money.Part {
 	weights := make([]int64, len(rows))
 	for i, row := range rows {
-		weights[i] = row.weight
+		weights[i] = row.Weight
 	}
 	parts := money.Divide(amount, weights)
 	if !h.explained || amount == 0 {

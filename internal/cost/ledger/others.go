@@ -34,7 +34,7 @@ func (h *hour) addVolumes() {
 		}
 		for _, part := range parts {
 			row := classes[of].find(base.with(part, v.Namespace, v.Workload))
-			row.weight += v.Size * part.length()
+			row.Weight += v.Size * part.length()
 			row.Unpriced += part.length()
 			row.estimated = row.estimated || part.estimated
 		}
@@ -62,7 +62,7 @@ func (h *hour) addLoadBalancer(b *LoadBalancer) {
 	base := Key{Resource: LoadBalancerResource, PriceSource: b.Price.Source}
 	for _, part := range h.splitByOwner(b.Namespace, b.toSeconds().intersect(h.seconds)) {
 		row := rows.find(base.with(part, b.Namespace, b.Workload))
-		row.weight += part.length()
+		row.Weight += part.length()
 		row.Unpriced += part.length()
 		row.estimated = row.estimated || part.estimated
 	}
@@ -78,7 +78,7 @@ func (h *hour) addLoadBalancer(b *LoadBalancer) {
 func (h *hour) addRows(p price.Price, rows []*Row, getCost func(weight int64) (money.Amount, string)) money.Amount {
 	var sum int64
 	for _, row := range rows {
-		sum += row.weight
+		sum += row.Weight
 	}
 	cost, title := getCost(sum)
 	parts := h.divide(cost, rows, func() string { return title })
@@ -92,6 +92,7 @@ func (h *hour) addRows(p price.Price, rows []*Row, getCost func(weight int64) (m
 			continue
 		}
 		total.Cost += parts[i].Amount
+		total.Weight += row.Weight
 		if p.Estimated || row.estimated {
 			total.EstimatedCost += parts[i].Amount
 		}

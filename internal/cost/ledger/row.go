@@ -35,12 +35,17 @@ const (
 
 // Key identifies a row of an hour.
 type Key struct {
-	Kind     Kind
-	Resource Resource
+	Kind         Kind     `json:"kind"`
+	Resource     Resource `json:"resource"`
+	Pool         string   `json:"pool,omitempty"`
+	CapacityType string   `json:"capacityType,omitempty"`
 	// InstanceType is the StorageClass of volumes.
-	Pool, CapacityType, InstanceType      string
-	Tenant, CostCode, Namespace, Workload string
-	PriceSource                           string
+	InstanceType string `json:"instanceType,omitempty"`
+	Tenant       string `json:"tenant,omitempty"`
+	CostCode     string `json:"costCode,omitempty"`
+	Namespace    string `json:"namespace,omitempty"`
+	Workload     string `json:"workload,omitempty"`
+	PriceSource  string `json:"priceSource,omitempty"`
 }
 
 // Compare orders keys, so that divisions do not depend on the order of the input.
@@ -64,20 +69,23 @@ type Row struct {
 	Key
 	// CPU and Memory are the requests, multiplied with their seconds: thousandths of a CPU,
 	// and MiB.
-	CPU, Memory int64
+	CPU    int64 `json:"cpu,omitempty"`
+	Memory int64 `json:"memory,omitempty"`
+	// Weight is the weight by which costs with a known price were divided: WeightRule for nodes,
+	// MiB × seconds for volumes, and seconds for load balancers.
+	Weight int64 `json:"weight,omitempty"`
 	// Cost is the row's own cost. For a row of the kind Idle it is the cost of idle capacity.
 	// The sum over all rows is the cost of everything.
-	Cost money.Amount
+	Cost money.Amount `json:"cost"`
 	// Idle is the row's share of the idle cost. For a row of the kind Idle it is the rest that
 	// has no share. The sum over all rows is the cost of all rows of the kind Idle.
-	Idle money.Amount
+	Idle money.Amount `json:"idle"`
 	// EstimatedCost and EstimatedIdle are the parts of Cost and Idle that are estimated.
-	EstimatedCost, EstimatedIdle money.Amount
+	EstimatedCost money.Amount `json:"estimatedCost"`
+	EstimatedIdle money.Amount `json:"estimatedIdle"`
 	// Unpriced is the time, in seconds, in which the cost is unknown, since the node or its
 	// price is unknown. The cost of this time is in no sum.
-	Unpriced int64
-	// weight is the row's weight in the distribution of idle cost.
-	weight int64
+	Unpriced int64 `json:"unpriced,omitempty"`
 	// estimated means that the cost is estimated, even if the price is not.
 	estimated bool
 }

@@ -23,8 +23,15 @@ const Unit Amount = 1_000_000
 // size and a duration exceeds 128 bits.
 const maxPrice = 1_000_000
 
-// Format returns the amount with some of its six decimals, rounded half up.
+// Format returns the amount with some of its six decimals, rounded half away from zero.
 func (a Amount) Format(decimals int) string {
+	if a < 0 {
+		text := (-a).Format(decimals)
+		if strings.Trim(text, "0.") == "" {
+			return text
+		}
+		return "-" + text
+	}
 	unit := int64(1)
 	for range 6 - decimals {
 		unit *= 10

@@ -34,6 +34,7 @@ func TestFormat(t *testing.T) {
 	for amount, want := range map[Amount]string{
 		0: "0.000000 0.0000 0.00", 1: "0.000001 0.0000 0.00", 12_345_678: "12.345678 12.3457 12.35",
 		999_999: "0.999999 1.0000 1.00", 50: "0.000050 0.0001 0.00",
+		-1: "-0.000001 0.0000 0.00", -12_345_678: "-12.345678 -12.3457 -12.35",
 	} {
 		if got := amount.Format(6) + " " + amount.Format(4) + " " + amount.Format(2); got != want {
 			t.Errorf("%d is %s, want %s", amount, got, want)
@@ -99,7 +100,7 @@ func TestRoundIsOnce(t *testing.T) {
 
 // TestJSON expects to read an amount as it was written.
 func TestJSON(t *testing.T) {
-	for _, want := range []Amount{0, 1, 999_999, 1_000_000, 123_456_789_012} {
+	for _, want := range []Amount{0, 1, 999_999, 1_000_000, 123_456_789_012, -1, -1_500_000} {
 		text, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)

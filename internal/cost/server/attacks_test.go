@@ -104,7 +104,8 @@ var refused = []attack{
 	{name: "files", request: "GET /hours/20261126T01.000000000001", token: "auditor-token", free: true},
 }
 
-// listAttacks returns the attacks above, and answers in all groupings and periods that must not reveal others.
+// listAttacks returns the attacks above, and answers in all groupings and periods that must not reveal others,
+// for both resources.
 func listAttacks() []attack {
 	var all []attack
 	for _, a := range refused {
@@ -124,6 +125,10 @@ func listAttacks() []attack {
 				attack{name: "as bob", request: query + "bank", token: "bob-token",
 					reveals: []string{"shop-prod", "shop-old", "kube-system", "(idle)", "7.777777", "17.777776", "lost"}})
 		}
+	}
+	for _, a := range slices.Clone(all) {
+		a.request = strings.Replace(a.request, Path, ChargesPath, 1)
+		all = append(all, a)
 	}
 	return all
 }

@@ -8,6 +8,7 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,11 @@ import (
 	"croft.dev/croft/internal/cost/report"
 )
 
-// Path is the path of the only resource.
-const Path = "/v1/costs"
+// Paths of the two resources: sums, and the rows of the ledger.
+const (
+	Path        = "/v1/costs"
+	ChargesPath = "/v1/charges"
+)
 
 const (
 	// requestTimeout limits the time of an answer.
@@ -74,8 +78,9 @@ func newServer(o Options) *server {
 func (s *server) newRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(Path, s.answer)
+	mux.HandleFunc(ChargesPath, s.answer)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.refuse(w, &refusal{http.StatusNotFound, "there is only " + Path})
+		s.refuse(w, &refusal{http.StatusNotFound, "there are only " + Path + " and " + ChargesPath})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// No cache may keep an answer that one user's token has opened.
@@ -87,7 +92,7 @@ func (s *server) newRoutes() http.Handler {
 	})
 }
 
-// answer responds with a report.
+// answer responds with a report, and for ChargesPath also with its charges.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	for _, c := range s.checks {
 		if refused := c.find(r); refused != nil {
@@ -123,13 +128,30 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		s.respondError(w, r, err)
 		return
 	}
-	body, err := json.Marshal(report.BuildStored(s.filter(view, from, access), q.by))
+	readable := s.filter(view, from, access)
+	body, err := json.Marshal(report.BuildStored(readable, q.by))
 	if err != nil {
 		s.respondError(w, r, err)
 		return
 	}
+	if r.URL.Path == ChargesPath {
+		writeCharges(w, body, readable)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body)
+}
+
+// writeCharges writes a report, and then each charge of it on a line of its own. A client knows that it
+// got all charges if their sum is the report's total.
+func writeCharges(w http.ResponseWriter, body []byte, readable report.Stored) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	buffered := bufio.NewWriter(w)
+	_, _ = buffered.Write(append(body, '\n'))
+	encoder := json.NewEncoder(buffered)
+	// After the first byte, an error can only end the connection.
+	_ = report.ListStoredCharges(readable, func(c *report.Charge) error { return encoder.Encode(c) })
+	_ = buffered.Flush()
 }
 
 // refusal is an error that the caller may read.

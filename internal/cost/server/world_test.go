@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"croft.dev/croft/internal/cost/collect"
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/store"
 )
 
@@ -186,6 +188,39 @@ func TestFailures(t *testing.T) {
 		s.newRoutes().ServeHTTP(w, httptest.NewRequest(http.MethodGet, fmt.Sprint("/", i), nil))
 		if w.Header().Get(header) == "" {
 			t.Errorf("no header %s", header)
+		}
+	}
+}
+
+// TestCharges expects the report, and the rows that add up to its total.
+func TestCharges(t *testing.T) {
+	for _, c := range []struct {
+		query, token string
+		rows         int
+	}{
+		{"", "auditor-token", 20}, {"?namespace=bank", "auditor-token", 8}, {"?namespace=shop-prod", "ana-token", 4},
+		{"?namespace=shop-dev", "dev-token", 1}, {"?namespace=kube-system", "sre-token", 2},
+	} {
+		s, _ := newTestServer()
+		status, body := ask(s, "GET "+ChargesPath+c.query, c.token)
+		lines := strings.Split(strings.TrimSpace(body), "\n")
+		var r report.Report
+		if err := json.Unmarshal([]byte(lines[0]), &r); err != nil || status != http.StatusOK {
+			t.Fatalf("%s: %d %v: %s", c.query, status, err, body)
+		}
+		var sum money.Amount
+		for _, line := range lines[1:] {
+			var charge report.Charge
+			if err := json.Unmarshal([]byte(line), &charge); err != nil {
+				t.Fatal(err)
+			}
+			sum += charge.Total()
+			if charge.Until.Sub(charge.From) != time.Hour {
+				t.Errorf("%s: %s", c.query, line)
+			}
+		}
+		if len(lines)-1 != c.rows || sum != r.Total.Total {
+			t.Errorf("%s: %d rows with a sum of %s, want %d with %s: %s", c.query, len(lines)-1, sum, c.rows, r.Total.Total, body)
 		}
 	}
 }

@@ -23,7 +23,8 @@ func makeLargeHour(n int) Record {
 			Pool: fmt.Sprintf("pool-%02d", i%40), CapacityType: "spot", InstanceType: "m5.2xlarge", Tenant: tenant,
 			CostCode: fmt.Sprintf("org-%03d", i%300), Namespace: fmt.Sprintf("%s-%d", tenant, i/3%2),
 			Workload: fmt.Sprintf("Deployment/service-%d", i%3), PriceSource: "prices.yaml"},
-			CPU: int64(i%8) * 3_600_000, Memory: int64(i%16) * 3_600_000, Cost: cost, Idle: cost / 3})
+			CPU: int64(i%8) * 3_600_000, Memory: int64(i%16) * 3_600_000,
+			Weight: int64(i%8*9216+i%16*1000) * 3_600_000, Cost: cost, Idle: cost / 3})
 	}
 	return r
 }

@@ -21,12 +21,15 @@ var errDamaged = errors.New("the record is damaged")
 
 // decode returns the intact records at the beginning of a file. The error describes the rest.
 func decode(file []byte) ([]Record, error) {
+	d := decoder{}
 	data, found := bytes.CutPrefix(file, []byte(magic))
 	if !found {
-		return nil, errors.New("the file does not begin as a file of croft's costs")
+		d.missing = 1
+		if data, found = bytes.CutPrefix(file, []byte(magic1)); !found {
+			return nil, errors.New("the file does not begin as a file of croft's costs")
+		}
 	}
 	payloads, torn := readFrames(data)
-	d := decoder{}
 	var records []Record
 	for _, payload := range payloads {
 		body, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(payload)), maxBody))
@@ -47,6 +50,8 @@ func decode(file []byte) ([]Record, error) {
 }
 
 type decoder struct {
+	// missing is the number of figures, the last ones, that the rows of the file lack.
+	missing  int
 	body     []byte
 	failed   bool
 	texts    []string
@@ -138,7 +143,8 @@ func (d *decoder) readRecord() (Record, error) {
 
 func (d *decoder) readRows() []ledger.Row {
 	count := d.readCount()
-	if count > len(d.body)/(1+valueCount) { // each row has a byte at least for its key and each figure
+	figures := valueCount - d.missing
+	if count > len(d.body)/(1+figures) { // each row has a byte at least for its key and each figure
 		d.fail()
 		return nil
 	}
@@ -157,7 +163,7 @@ func (d *decoder) readRows() []ledger.Row {
 			}
 			d.keys, d.previous = append(d.keys, makeKey(texts)), append(d.previous, [valueCount]int64{})
 		}
-		for i := range d.previous[number] {
+		for i := range figures {
 			d.previous[number][i] += d.readSigned()
 		}
 		row := ledger.Row{Key: d.keys[number]}

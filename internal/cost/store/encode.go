@@ -13,11 +13,14 @@ import (
 	"croft.dev/croft/internal/cost/money"
 )
 
-// magic begins each file of records.
-const magic = "croft cost 1\n"
+// magic begins each file of records. The rows of files that begin with magic1 have no weight.
+const (
+	magic  = "croft cost 2\n"
+	magic1 = "croft cost 1\n"
+)
 
 // valueCount is the number of a row's figures.
-const valueCount = 7
+const valueCount = 8
 
 // keyFields is the number of texts of a row's key.
 const keyFields = 10
@@ -25,12 +28,13 @@ const keyFields = 10
 // listValues returns the figures of a row, in the order of the file.
 func listValues(r *ledger.Row) [valueCount]int64 {
 	return [valueCount]int64{r.CPU, r.Memory, int64(r.Cost), int64(r.Idle), int64(r.EstimatedCost), int64(r.EstimatedIdle),
-		r.Unpriced}
+		r.Unpriced, r.Weight}
 }
 
 func setValues(r *ledger.Row, v [valueCount]int64) {
 	r.CPU, r.Memory, r.Cost, r.Idle = v[0], v[1], money.Amount(v[2]), money.Amount(v[3])
 	r.EstimatedCost, r.EstimatedIdle, r.Unpriced = money.Amount(v[4]), money.Amount(v[5]), v[6]
+	r.Weight = v[7]
 }
 
 func listTexts(k ledger.Key) [keyFields]string {

@@ -36,7 +36,7 @@ func makeRecord(n int, seed uint64) Record {
 		}
 		row := ledger.Row{Key: ledger.Key{Kind: ledger.Tenant, Resource: ledger.NodeResource, Pool: "apps",
 			Tenant: fmt.Sprintf("t-%02d", i), Namespace: "ns", Workload: fmt.Sprintf("Deployment/%02d", i), PriceSource: "list"}}
-		setValues(&row, [valueCount]int64{r.Int64N(9), r.Int64(), -r.Int64(), r.Int64N(1000), 0, 5, r.Int64N(3600)})
+		setValues(&row, [valueCount]int64{r.Int64N(9), r.Int64(), -r.Int64(), r.Int64N(1000), 0, 5, r.Int64N(3600), r.Int64()})
 		record.Rows = append(record.Rows, row)
 	}
 	return record
@@ -279,5 +279,38 @@ func TestTwoLeaders(t *testing.T) {
 	// A new lease begins to count again.
 	if err := former.Lead(Leader{"pod-3", "another lease", 0}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFirstForm reads a file that was written before rows had a weight.
+func TestFirstForm(t *testing.T) {
+	want := makeRecord(0, 1)
+	e := encoder{texts: map[string]uint64{}, keys: map[ledger.Key]uint64{}}
+	rows := want.Rows
+	want.Rows = nil
+	if err := e.addRecord(&want); err != nil {
+		t.Fatal(err)
+	}
+	e.body = e.body[:len(e.body)-1] // without the number of rows
+	e.addCount(len(rows))
+	for i := range rows {
+		rows[i].Weight = 0
+		e.addNumber(0)
+		for _, text := range listTexts(rows[i].Key) {
+			e.addText(text)
+		}
+		figures := listValues(&rows[i])
+		for _, figure := range figures[:valueCount-1] {
+			e.addSigned(figure)
+		}
+	}
+	want.Rows = rows
+	payload, err := compress(e.body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(appendFrame([]byte(magic1), payload))
+	if err != nil || len(rows) == 0 || !equalRecords(got, []Record{want}) {
+		t.Errorf("%v: %+v, want %+v", err, got, want)
 	}
 }
