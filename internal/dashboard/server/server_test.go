@@ -23,7 +23,7 @@ func TestHeaders(t *testing.T) {
 	user, stranger := open().logIn("ana-token"), open()
 	a.users["root-token"], a.admins["root"] = "root", true
 	admin := open().logIn("root-token")
-	panics := serveHandler(t, (&dashboard{Options: newOptions(t, a)}).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
+	panics := serveHandler(t, newDashboard(newOptions(t, a)).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
 	form := url.Values{"token": {"x"}}
 	a.setStatus("/apis/apps/v1/namespaces/shop/statefulsets", http.StatusInternalServerError)
 	a.setStatus("/apis/croft.dev/v1alpha1/tenants", http.StatusForbidden)
