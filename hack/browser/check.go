@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -30,7 +31,7 @@ type visit struct {
 	// Path is opened first. Without it, the visit continues on the last page.
 	Path  string `json:"path"`
 	Steps []step `json:"steps"`
-	// Zone is the browser's time zone.
+	// Zone is the browser's time zone; UTC by default.
 	Zone string `json:"zone"`
 	// Notify is a URL that the browser's program requests after the steps. Then the page has to show Awaits
 	// without being opened again.
@@ -134,7 +135,7 @@ func (c *checker) visit(ctx context.Context, v visit) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
 	defer cancel()
 	r := result{Name: v.Name, Problems: []string{}}
-	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: v.Zone}); err != nil {
+	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: cmp.Or(v.Zone, "UTC")}); err != nil {
 		return r, fmt.Errorf("emulate a time zone: %w", err)
 	}
 	if v.Path != "" {

@@ -51,7 +51,7 @@ type eventStream struct {
 
 func (b *browser) openStream(path string) *eventStream {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	ctx, cancel := context.WithCancel(b.t.Context()) // an end by a deadline would look like the dashboard's
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+path+"?live=1", nil)
 	if err != nil {
 		b.t.Fatal(err)
