@@ -44,7 +44,7 @@ func NewWatcher(c *Client) *Watcher {
 	return &Watcher{client: c, changed: make(chan struct{}, 1), reads: map[read]string{}, open: map[read]context.CancelFunc{}}
 }
 
-// Client returns a client whose reads the next call of Watch watches.
+// Client returns a client that records its reads for the next call of Watch.
 func (w *Watcher) Client() *Client {
 	recording := *w.client
 	recording.WithWatch = recorder{w.client.WithWatch, w}

@@ -25,7 +25,7 @@ func TestDiagram(t *testing.T) {
 	element := regexp.MustCompile(`<(line|polygon|text) class="(\w+)"`)
 	for name, c := range map[string]struct {
 		peer connections.Peer
-		// arrows are the elements of both arrows, and legend those of the legend.
+		// arrows are the elements of both arrows, and legend the elements of the legend.
 		arrows, legend string
 	}{
 		"a namespace of the tenant": {connections.Peer{Name: "shop-dev", From: yes, To: no},

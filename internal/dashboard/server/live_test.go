@@ -143,7 +143,7 @@ func TestLive(t *testing.T) {
 			t.Errorf("another watch of %s, though the first one is open", r.URL)
 		}
 	}
-	// A user who loses the right to see the page is told nothing else.
+	// A user who loses the right to see the page gets no other event.
 	for _, path := range watched {
 		a.setStatus(path, http.StatusForbidden)
 	}
@@ -235,7 +235,7 @@ func TestLiveEnds(t *testing.T) {
 	})
 }
 
-// TestStreamEnd compares the ends of streams with those of their sessions and tokens.
+// TestStreamEnd expects a stream to end before its session and its token, or at its maximum lifetime.
 func TestStreamEnd(t *testing.T) {
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	d := newDashboard(Options{})

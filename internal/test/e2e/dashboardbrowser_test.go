@@ -24,7 +24,7 @@ type visit struct {
 	Steps []step `json:"steps,omitempty"`
 	// Zone is the browser's time zone; UTC by default.
 	Zone string `json:"zone,omitempty"`
-	// Notify is a URL that bin/browser requests after the steps. Then the page has to show Awaits by itself.
+	// Notify is a URL that bin/browser requests after the steps. Then the page has to show Awaits without a reload.
 	Notify     string `json:"notify,omitempty"`
 	Awaits     string `json:"awaits,omitempty"`
 	Leaves     bool   `json:"leaves,omitempty"`
