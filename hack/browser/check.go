@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -30,6 +31,12 @@ type visit struct {
 	// Path is opened first. Without it, the visit continues on the last page.
 	Path  string `json:"path"`
 	Steps []step `json:"steps"`
+	// Zone is the browser's time zone; UTC by default.
+	Zone string `json:"zone"`
+	// Notify is a URL that the browser's program requests after the steps. Then the page has to show Awaits
+	// without being opened again.
+	Notify string `json:"notify"`
+	Awaits string `json:"awaits"`
 	// Leaves means that the visit ends at the identity provider, whose pages are not audited.
 	Leaves     bool `json:"leaves"`
 	Screenshot bool `json:"screenshot"`
@@ -128,6 +135,9 @@ func (c *checker) visit(ctx context.Context, v visit) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
 	defer cancel()
 	r := result{Name: v.Name, Problems: []string{}}
+	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: cmp.Or(v.Zone, "UTC")}); err != nil {
+		return r, fmt.Errorf("emulate a time zone: %w", err)
+	}
 	if v.Path != "" {
 		response, err := chromedp.RunResponse(ctx, chromedp.Navigate(c.base.String()+v.Path))
 		if err != nil {
@@ -146,6 +156,11 @@ func (c *checker) visit(ctx context.Context, v visit) (result, error) {
 	}
 	if v.Leaves {
 		return r, c.waitUntilLeft(ctx)
+	}
+	if v.Notify != "" {
+		if err := v.awaitChange(ctx); err != nil {
+			return r, err
+		}
 	}
 	if err := c.read(ctx, &r); err != nil {
 		return r, err

@@ -145,6 +145,6 @@ func (a *app) runDashboard(cmd *cobra.Command, o *dashboardOptions) error {
 	if o.keyFile != "" && o.keyFile != "-" {
 		go server.ReloadKeys(cmd.Context(), keys, o.keyFile, keyText, log)
 	}
-	pages := server.New(server.Options{Cluster: target, Keys: keys, Provider: identity, TokenLogin: o.tokenLogin, Log: log})
+	pages := server.New(server.Options{Cluster: target, Keys: keys, Provider: identity, TokenLogin: o.tokenLogin, Stopping: cmd.Context().Done(), Log: log})
 	return toFailure(o.serving.Serve(cmd.Context(), pages, log))
 }

@@ -14,7 +14,7 @@ import (
 
 // Client is a connection with the rights of one user.
 type Client struct {
-	client.Client
+	client.WithWatch
 
 	config *rest.Config
 	http   *http.Client

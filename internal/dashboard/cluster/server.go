@@ -75,8 +75,8 @@ func (s *Server) Connect(token string) (*Client, error) {
 		return nil, err
 	}
 	httpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: s.scheme, Mapper: s.mapper})
-	return &Client{Client: c, config: config, http: httpClient}, err
+	c, err := client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: s.scheme, Mapper: s.mapper})
+	return &Client{WithWatch: c, config: config, http: httpClient}, err
 }
 
 // ErrAnonymous means that the server accepted a request without regard to its token.

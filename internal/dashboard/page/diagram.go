@@ -5,6 +5,7 @@ import (
 
 	"croft.dev/croft/internal/dashboard/connections"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/observe/netpol"
 )
 
 // Diagram shows the namespace between its peers: sources on the left, and destinations on the
@@ -14,6 +15,8 @@ type Diagram struct {
 	Width, Height      int
 	Boxes              []Box
 	Arrows             []Arrow
+	// Legend explains the styles of the arrows.
+	Legend []LegendEntry
 }
 
 // Box is a labelled rectangle. Label is shortened to its width.
@@ -23,10 +26,36 @@ type Box struct {
 	Label               string
 }
 
-// Arrow is a horizontal line that ends with a head, or with a cross if the connection is denied.
+// Arrow is a horizontal line that ends with a head. A denied connection has a cross instead.
 type Arrow struct {
 	From, To, Y int
-	Verdict     why.Verdict
+	Style       arrowStyle
+}
+
+// LegendEntry is an arrow with its meaning, at TextX.
+type LegendEntry struct {
+	Arrow
+	TextX   int
+	Meaning string
+}
+
+// arrowStyle is a class of the style sheet.
+type arrowStyle string
+
+// The styles differ in their lines and ends, and not only in their colours.
+const (
+	styleAllowed arrowStyle = "good"
+	styleHole    arrowStyle = "bad"
+	styleDenied  arrowStyle = "denied"
+	stylePeer    arrowStyle = "peer"
+)
+
+// meanings are the meanings of the styles, in the order of the legend.
+var meanings = []struct {
+	style   arrowStyle
+	meaning string
+}{
+	{styleAllowed, "can connect"}, {styleHole, "can connect, and should not"}, {styleDenied, "cannot connect"}, {stylePeer, otherTenantDecides},
 }
 
 // The measures of a diagram, in units of its own.
@@ -35,6 +64,8 @@ const (
 	boxHeight, rowHeight             = 26, 34
 	// mostPeers is the maximum number of peers on each side.
 	mostPeers = 20
+	// legendLine is the length of an arrow in the legend.
+	legendLine = 50
 	// longestLabel is the number of characters that fit into a box.
 	longestLabel = 28
 )
@@ -42,30 +73,67 @@ const (
 func newDiagram(s *connections.Snapshot, peers []connections.Peer) *Diagram {
 	d := &Diagram{Title: "Connections of " + s.Namespace, Width: 2*peerWidth + centreWidth + 2*gapWidth}
 	left, right := 0, 0
-	allowed := 0
+	count := map[arrowStyle]int{}
 	const centreX = peerWidth + gapWidth
 	for _, p := range peers {
 		if p.From != nil && left < mostPeers {
 			d.addBox(0, left, describePeer(p, s))
-			d.Arrows = append(d.Arrows, Arrow{peerWidth, centreX, findMiddle(left), newConnectionCell(p, p.From).Verdict})
+			d.Arrows = append(d.Arrows, Arrow{peerWidth, centreX, findMiddle(left), chooseStyle(p, p.From)})
 			left++
 		}
 		if right < mostPeers {
 			d.addBox(centreX+centreWidth+gapWidth, right, describePeer(p, s))
-			d.Arrows = append(d.Arrows, Arrow{centreX + centreWidth, centreX + centreWidth + gapWidth, findMiddle(right), newConnectionCell(p, p.To).Verdict})
+			d.Arrows = append(d.Arrows, Arrow{centreX + centreWidth, centreX + centreWidth + gapWidth, findMiddle(right), chooseStyle(p, p.To)})
 			right++
 		}
 	}
 	for _, a := range d.Arrows {
-		if a.Verdict != "" {
-			allowed++
-		}
+		count[a.Style]++
 	}
 	d.Height = max(left, right) * rowHeight
 	d.Boxes = append(d.Boxes, Box{centreX, 0, centreWidth, d.Height - (rowHeight - boxHeight), centreX + 8, d.Height / 2, shortenLabel(s.Namespace, centreWidth/8)})
-	d.Description = fmt.Sprintf("Sources are on the left, destinations on the right. %d of %d connections are allowed. The table has the same data.", allowed, len(d.Arrows))
+	d.Description = fmt.Sprintf("Sources are on the left, destinations on the right. %d of %d connections are allowed.", count[styleAllowed]+count[styleHole], len(d.Arrows))
+	if n := count[stylePeer]; n > 0 {
+		d.Description += fmt.Sprintf(" About %d of them, the other tenant decides.", n)
+	}
+	d.Description += " The table has the same data."
+	d.addLegend(count)
 	return d
 }
+
+// addLegend adds the styles of the diagram below its boxes, two in a row.
+func (d *Diagram) addLegend(count map[arrowStyle]int) {
+	top := d.Height
+	for _, m := range meanings {
+		if count[m.style] == 0 {
+			continue
+		}
+		i := len(d.Legend)
+		x, y := i%2*d.Width/2, top+findMiddle(i/2)
+		d.Legend = append(d.Legend, LegendEntry{Arrow{x, x + legendLine, y, m.style}, x + legendLine + 12, m.meaning})
+		d.Height = top + (i/2+1)*rowHeight
+	}
+}
+
+// chooseStyle returns the style of a connection. It has the verdict of the table.
+func chooseStyle(p connections.Peer, v *netpol.Verdict) arrowStyle {
+	switch cell := newConnectionCell(p, v); {
+	case cell.Verdict == why.Bad:
+		return styleHole
+	case cell.Verdict == why.Good:
+		return styleAllowed
+	case v.Allowed:
+		return stylePeer
+	default:
+		return styleDenied
+	}
+}
+
+// IsDenied reports whether the arrow has a cross.
+func (a Arrow) IsDenied() bool { return a.Style == styleDenied }
+
+// TextY returns the position of the meaning.
+func (e LegendEntry) TextY() int { return e.Y + 4 }
 
 func (d *Diagram) addBox(x, row int, label string) {
 	d.Boxes = append(d.Boxes, Box{x, row * rowHeight, peerWidth, boxHeight, x + 8, findMiddle(row) + 4, shortenLabel(label, longestLabel)})

@@ -54,6 +54,8 @@ func describePeer(p connections.Peer, s *connections.Snapshot) string {
 	}
 }
 
+const otherTenantDecides = "the other tenant decides"
+
 // newConnectionCell marks a connection that should be denied as bad. With open egress, a tenant's own
 // policies allow connections to other tenants, whose policies deny them.
 func newConnectionCell(p connections.Peer, v *netpol.Verdict) Cell {
@@ -63,7 +65,7 @@ func newConnectionCell(p connections.Peer, v *netpol.Verdict) Cell {
 	case p.Name == netpol.Metadata, p.Name == connections.OtherTenants && v == p.From:
 		return Cell{Text: v.Describe(), Verdict: why.Bad}
 	case p.Name == connections.OtherTenants:
-		return Cell{Text: "the other tenant decides"}
+		return Cell{Text: otherTenantDecides}
 	default:
 		return Cell{Text: v.Describe(), Verdict: why.Good}
 	}

@@ -1,13 +1,17 @@
-// Package page renders the dashboard's pages as HTML. Pages contain no scripts and no inline
-// styles, and load nothing but their style sheet. The package does no I/O.
+// Package page renders the dashboard's pages as HTML. Pages contain no inline scripts and styles, and
+// load nothing but their style sheet and their script. They need no script, but with it they show
+// changes and the viewer's time zone. The package does no I/O.
 package page
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"croft.dev/croft/internal/declare/wording"
@@ -21,8 +25,16 @@ var templates embed.FS
 //go:embed style.css
 var Style []byte
 
-// StylePath is the path of the style sheet.
-const StylePath = "/assets/style.css"
+// Script is the script, which the server serves at ScriptPath.
+//
+//go:embed page.js
+var Script []byte
+
+// The paths of the style sheet and of the script.
+const (
+	StylePath  = "/assets/style.css"
+	ScriptPath = "/assets/page.js"
+)
 
 // Page is a page of the dashboard.
 type Page struct {
@@ -38,6 +50,8 @@ type Page struct {
 	Tab string
 	// Commands print the same data in a terminal.
 	Commands []string
+	// Live means that the script updates the page.
+	Live bool
 	// Body is the content.
 	Body Body
 }
@@ -137,7 +151,7 @@ func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "loggedout", "message")
 
 func parseTemplates(bodies ...string) map[string]*template.Template {
-	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb}).ParseFS(templates, "templates/*.html"))
+	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb, "splitTimes": splitTimes, "datetime": formatDatetime}).ParseFS(templates, "templates/*.html"))
 	byBody := map[string]*template.Template{}
 	for _, body := range bodies {
 		page := template.Must(all.Clone())
@@ -151,13 +165,36 @@ func parseTemplates(bodies ...string) map[string]*template.Template {
 // and characters that change the direction of text are escaped in the whole page: the
 // templates contain none.
 func Render(p Page) ([]byte, error) {
-	var out bytes.Buffer
-	frame := struct {
-		Page
-		StylePath string
-	}{p, StylePath}
-	if err := parsed[p.Body.templateName()].ExecuteTemplate(&out, "layout", frame); err != nil {
-		return nil, fmt.Errorf("render the page %s: %w", p.Title, err)
+	content, err := execute(p, "main", p)
+	if err != nil {
+		return nil, err
 	}
-	return []byte(wording.EscapeControls(out.String())), nil
+	out, err := execute(p, "layout", struct {
+		Page
+		StylePath, ScriptPath, Version string
+		Main                           template.HTML
+	}{p, StylePath, ScriptPath, hashContent(content), template.HTML(content)})
+	return []byte(wording.EscapeControls(out)), err
+}
+
+// Version returns a text that changes with the content of the page, but not with the age of its objects.
+func Version(p Page) (string, error) {
+	content, err := execute(p, "main", p)
+	return hashContent(content), err
+}
+
+func execute(p Page, name string, data any) (string, error) {
+	var out bytes.Buffer
+	if err := parsed[p.Body.templateName()].ExecuteTemplate(&out, name, data); err != nil {
+		return "", fmt.Errorf("render the page %s: %w", p.Title, err)
+	}
+	return out.String(), nil
+}
+
+// timeText matches the texts of times and ages, which their attributes determine.
+var timeText = regexp.MustCompile(`(<time[^>]*>)[^<]*`)
+
+func hashContent(content string) string {
+	hash := sha256.Sum256([]byte(timeText.ReplaceAllString(content, "$1")))
+	return hex.EncodeToString(hash[:16])
 }

@@ -39,17 +39,20 @@ func render(t *testing.T, p page.Page) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var words []string
+	var text strings.Builder
 	z := html.NewTokenizer(strings.NewReader(string(source)))
 	for z.Next() != html.ErrorToken {
-		if token := z.Token(); token.Type == html.TextToken {
-			words = append(words, strings.Fields(token.Data)...)
+		switch token := z.Token(); {
+		case token.Type == html.TextToken:
+			text.WriteString(token.Data)
+		case token.Data != "time": // a part of a sentence
+			text.WriteString(" ")
 		}
 	}
 	if !errors.Is(z.Err(), io.EOF) {
 		t.Fatal(z.Err())
 	}
-	return strings.Join(words, " ")
+	return strings.Join(strings.Fields(text.String()), " ")
 }
 
 // TestPages compares the texts of pages.
@@ -161,13 +164,14 @@ func TestPages(t *testing.T) {
 		}, nil},
 		"nothing tried": {page.NewTry("shop", "", "there is no object", nil), []string{"✗ there is no object"}, []string{"Results"}},
 		"network": {page.NewNetwork(shopPolicies, peers), []string{
-			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed.",
+			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed. About 1 of them, the other tenant decides. The table has the same data.",
+			"can connect can connect, and should not × cannot connect the other tenant decides",
 			"shop (this namespace) ✓ can connect allowed by shop/croft-isolation ✓ can connect",
 			"other tenants cannot connect denied, since no rule allows it of shop/croft-isolation the other tenant decides allowed", "metadata - - ✗ can connect allowed, since no policy selects the pod",
 			"NetworkPolicies", "croft-isolation yes", "kubectl describe networkpolicies -n shop",
 		}, nil},
 		"network with a hole": {page.NewNetwork(shopPolicies, []connections.Peer{{Name: connections.OtherTenants, From: allowed, To: denied}}), []string{
-			"1 of 2 connections are allowed", "other tenants ✗ can connect allowed by shop/croft-isolation cannot connect",
+			"1 of 2 connections are allowed. The table", "other tenants ✗ can connect allowed by shop/croft-isolation cannot connect",
 		}, nil},
 		"network without a wall": {page.NewNetwork(&connections.Snapshot{Namespace: "shop"}, nil), []string{"Ask a platform admin for croft reach.", "There are no NetworkPolicies"}, []string{"can connect"}},
 		"access":                 {page.NewAccess("shop", m, bindings), []string{"You are ana, in the groups devs.", "croft-operator look, exec", "Group qa ClusterRole croft-viewer look, read logs", "ServiceAccount shop/ci Role croft-viewer see kubectl describe Role croft-viewer"}, []string{"read Secrets"}},

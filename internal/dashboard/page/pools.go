@@ -67,7 +67,7 @@ func listPools(pools []v1alpha1.Pool, now time.Time) Section {
 		t.Rows = append(t.Rows, []Cell{
 			{Text: p.Name}, ready, {Text: c.Reason}, {Text: message}, {Text: strconv.FormatInt(p.Status.Nodes, 10)},
 			{Text: p.Status.Resources.Cpu().String()}, {Text: p.Status.Resources.Memory().String()}, {Text: strconv.FormatInt(p.Status.Tenants, 10)},
-			{Text: formatAge(p.CreationTimestamp.Time, now)},
+			newAgeCell(p.CreationTimestamp.Time, now),
 		})
 	}
 	return t
@@ -136,7 +136,7 @@ func makeNodeRow(name string, state Cell, labels map[string]string, created meta
 	pool := cmp.Or(labels[karpenterv1.NodePoolLabelKey], labels[v1alpha1.DefaultNodePoolKey], "-")
 	return []Cell{
 		{Text: name}, {Text: pool}, state, {Text: cmp.Or(labels[corev1.LabelInstanceTypeStable], "-")},
-		{Text: cmp.Or(labels[corev1.LabelTopologyZone], "-")}, {Text: formatAge(created.Time, now)},
+		{Text: cmp.Or(labels[corev1.LabelTopologyZone], "-")}, newAgeCell(created.Time, now),
 	}
 }
 

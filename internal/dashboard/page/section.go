@@ -3,8 +3,6 @@ package page
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"croft.dev/croft/internal/diagnose/why"
 )
 
@@ -49,14 +47,8 @@ type Cell struct {
 	Link string
 	// Verdict marks a state.
 	Verdict why.Verdict
+	// Since is the time from which Text is the age; zero if Text is no age.
+	Since time.Time
 	// Share is a used percentage, which is shown as a bar.
 	Share *int
-}
-
-// formatAge returns the age of an object, as kubectl prints it.
-func formatAge(created, now time.Time) string {
-	if created.IsZero() {
-		return "-"
-	}
-	return duration.HumanDuration(now.Sub(created))
 }

@@ -110,7 +110,7 @@ func (r tenantRow) listCells(now time.Time) []Cell {
 	}
 	return []Cell{
 		name, {Text: string(r.ready.Status), Verdict: verdict}, {Text: r.ready.Reason}, {Text: message}, {Text: shorten(r.Status.Pools)},
-		{Text: shorten(r.Status.Namespaces)}, refused, {Text: formatAge(r.CreationTimestamp.Time, now)},
+		{Text: shorten(r.Status.Namespaces)}, refused, newAgeCell(r.CreationTimestamp.Time, now),
 		{Text: cmp.Or(r.Spec.Owner, "-")}, {Text: cmp.Or(r.Spec.Contact, "-")}, {Text: cmp.Or(r.Spec.Description, "-")},
 	}
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,14 +118,6 @@ func listEvents(all []corev1.Event) Section {
 		})
 	}
 	return s
-}
-
-// formatTime formats a time in UTC, since a page without a script does not know the viewer's zone.
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }
 
 // clipLog returns the end of a log, with shortened lines.

@@ -35,7 +35,7 @@ func listWorkloads(l *workloads.List, now time.Time) (objects, pods Section) {
 	objects.Head = []string{"Name", "Kind", "State", "Age"}
 	pods.Head = objects.Head
 	for _, w := range l.Workloads {
-		row := []Cell{newWorkloadCell(w, w.Name), {Text: w.Kind}, {Text: w.State, Verdict: w.Verdict}, {Text: formatAge(w.Created, now)}}
+		row := []Cell{newWorkloadCell(w, w.Name), {Text: w.Kind}, {Text: w.State, Verdict: w.Verdict}, newAgeCell(w.Created, now)}
 		if w.Kind == "pod" {
 			pods.Rows = append(pods.Rows, row)
 		} else {

@@ -87,8 +87,12 @@ func (d *dashboard) withRecovery(next http.Handler) http.Handler {
 }
 
 // redirectToLogin opens the login page, which returns to the requested page. A form is not sent
-// again.
+// again. A stream is no page: it ends.
 func redirectToLogin(w http.ResponseWriter, r *http.Request) {
+	if isStream(r) {
+		http.Error(w, "log in", http.StatusUnauthorized)
+		return
+	}
 	path := "/login"
 	if next := findLocalPath(r.URL.RequestURI()); next != "/" && r.Method != http.MethodPost {
 		path += "?next=" + url.QueryEscape(next)

@@ -35,6 +35,10 @@ type apiServer struct {
 	findUser func(token string) string
 	// pause is the time between the halves of a log.
 	pause time.Duration
+	// watches are the open watches by their path. Each receives the events of its path.
+	watches map[string][]chan string
+	// noWatches means that users may not watch.
+	noWatches bool
 }
 
 func startAPIServer(t *testing.T) *apiServer {
@@ -90,6 +94,7 @@ func startAPIServer(t *testing.T) *apiServer {
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	watches := r.URL.Query().Get("watch") != ""
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	a.requests = append(a.requests, r)
@@ -116,6 +121,10 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[],"nonResourceRules":[],"incomplete":false}}`)
 	case namespace != a.theirs[user] && !a.admins[user]:
 		respondStatus(w, http.StatusForbidden)
+	case watches && a.noWatches:
+		respondStatus(w, http.StatusForbidden)
+	case watches:
+		a.serveWatch(w, r)
 	case a.objects[r.URL.Path] == "":
 		respondStatus(w, http.StatusNotFound)
 	case strings.HasSuffix(r.URL.Path, "/log") && a.pause > 0:
@@ -127,6 +136,50 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, _ = io.WriteString(w, a.objects[r.URL.Path])
 	}
+}
+
+// serveWatch sends the events of a path.
+func (a *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
+	events := make(chan string, 100)
+	if a.watches == nil {
+		a.watches = map[string][]chan string{}
+	}
+	a.watches[r.URL.Path] = append(a.watches[r.URL.Path], events)
+	_ = http.NewResponseController(w).Flush()
+	a.mu.Unlock()
+	defer a.mu.Lock()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case event, ok := <-events:
+			if !ok {
+				return
+			}
+			_, _ = io.WriteString(w, event)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+}
+
+// change replaces an object or a list, and sends an event to the watches of a path.
+func (a *apiServer) change(path, text, watched string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.objects[path] = text
+	for _, events := range a.watches[watched] {
+		events <- `{"type":"MODIFIED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"changed","resourceVersion":"9"}}}`
+	}
+}
+
+// endWatches ends the watches of a path.
+func (a *apiServer) endWatches(path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, events := range a.watches[path] {
+		close(events)
+	}
+	delete(a.watches, path)
 }
 
 func respondStatus(w http.ResponseWriter, code int) {

@@ -26,7 +26,10 @@ type Options struct {
 	// TokenLogin allows logins with a token although there is a provider. Without a provider, they
 	// are always allowed.
 	TokenLogin bool
-	Log        *slog.Logger
+	// Stopping is closed when the process is about to stop: then the streams of live updates end. It may
+	// be nil.
+	Stopping <-chan struct{}
+	Log      *slog.Logger
 }
 
 // requestTimeout limits the requests to the cluster for one page.
@@ -36,13 +39,20 @@ const requestTimeout = 30 * time.Second
 type dashboard struct {
 	Options
 	renewals renewals
+	streams  *streams
+	pace     pace
 }
 
 // New returns the handler of all requests.
 func New(o Options) http.Handler {
-	d := &dashboard{Options: o}
-	return d.protect(d.newRoutes())
+	return newDashboard(o).handler()
 }
+
+func newDashboard(o Options) *dashboard {
+	return &dashboard{Options: o, streams: newStreams(), pace: defaultPace}
+}
+
+func (d *dashboard) handler() http.Handler { return d.protect(d.newRoutes()) }
 
 // protect adds the guards that no route may lack.
 func (d *dashboard) protect(routes http.Handler) http.Handler {
@@ -56,10 +66,15 @@ func (d *dashboard) protect(routes http.Handler) http.Handler {
 func (d *dashboard) newRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET "+page.StylePath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write(page.Style)
-	})
+	for path, asset := range map[string]struct {
+		kind string
+		text []byte
+	}{page.StylePath: {"text/css", page.Style}, page.ScriptPath: {"text/javascript", page.Script}} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", asset.kind+"; charset=utf-8")
+			_, _ = w.Write(asset.text)
+		})
+	}
 	mux.HandleFunc("GET /login", d.showLogin)
 	if d.Provider == nil || d.TokenLogin {
 		mux.HandleFunc("POST /login", d.logIn)
@@ -70,22 +85,26 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 	}
 	mux.HandleFunc("POST /logout", d.logOut)
 	mux.HandleFunc("GET /open", d.openNamespace)
-	for pattern, show := range map[string]view{
-		"/{$}":                              showStart,
-		"/tenants":                          showTenants,
-		"/pools":                            showPools,
-		"/walls":                            showWalls,
-		"/namespaces/{namespace}":           showOverview,
-		"/namespaces/{namespace}/workloads": showWorkloads,
-		"/namespaces/{namespace}/workloads/{kind}/{name}": showWorkload,
-		"/namespaces/{namespace}/jobs":                    showJobs,
-		"/namespaces/{namespace}/network":                 showNetwork,
-		"/namespaces/{namespace}/hosts":                   showHosts,
-		"/namespaces/{namespace}/quota":                   showQuota,
-		"/namespaces/{namespace}/access":                  showAccess,
-		"/namespaces/{namespace}/try":                     showTry,
+	for pattern, p := range map[string]struct {
+		show view
+		// live means that the page is updated. The others change rarely, or are forms.
+		live bool
+	}{
+		"/{$}":                              {showStart, true},
+		"/tenants":                          {showTenants, true},
+		"/pools":                            {showPools, true},
+		"/walls":                            {showWalls, true},
+		"/namespaces/{namespace}":           {showOverview, true},
+		"/namespaces/{namespace}/workloads": {showWorkloads, true},
+		"/namespaces/{namespace}/workloads/{kind}/{name}": {showWorkload, true},
+		"/namespaces/{namespace}/jobs":                    {showJobs, true},
+		"/namespaces/{namespace}/network":                 {showNetwork, false},
+		"/namespaces/{namespace}/hosts":                   {showHosts, false},
+		"/namespaces/{namespace}/quota":                   {showQuota, true},
+		"/namespaces/{namespace}/access":                  {showAccess, false},
+		"/namespaces/{namespace}/try":                     {showTry, false},
 	} {
-		mux.HandleFunc("GET "+pattern, d.newPageHandler(show))
+		mux.HandleFunc("GET "+pattern, d.newPageHandler(p.show, p.live))
 	}
 	mux.HandleFunc("GET /namespaces/{namespace}/workloads/pod/{name}/log", d.downloadLog)
 	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(largestForm, changeWorkload))
@@ -101,10 +120,14 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 type view func(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error)
 
 // newPageHandler returns the handler of a page that needs a login.
-func (d *dashboard) newPageHandler(show view) http.HandlerFunc {
+func (d *dashboard) newPageHandler(show view, live bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s, c, ok := d.openConnection(w, r)
 		if !ok {
+			return
+		}
+		if live && isStream(r) {
+			d.serveStream(w, r, s, c, show)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
@@ -114,6 +137,7 @@ func (d *dashboard) newPageHandler(show view) http.HandlerFunc {
 			d.respondError(w, r, s, err)
 			return
 		}
+		p.Live = live
 		d.respond(w, http.StatusOK, s, p)
 	}
 }

@@ -23,7 +23,7 @@ func TestHeaders(t *testing.T) {
 	user, stranger := open().logIn("ana-token"), open()
 	a.users["root-token"], a.admins["root"] = "root", true
 	admin := open().logIn("root-token")
-	panics := serveHandler(t, (&dashboard{Options: newOptions(t, a)}).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
+	panics := serveHandler(t, newDashboard(newOptions(t, a)).protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })))()
 	form := url.Values{"token": {"x"}}
 	a.setStatus("/apis/apps/v1/namespaces/shop/statefulsets", http.StatusInternalServerError)
 	a.setStatus("/apis/croft.dev/v1alpha1/tenants", http.StatusForbidden)
@@ -72,6 +72,10 @@ func TestHeaders(t *testing.T) {
 		{"a wrong method", user, "POST", "/tenants", form, 405},
 		{"another wrong method", user, "DELETE", "/namespaces/shop", form, 405},
 		{"the style sheet", stranger, "GET", "/assets/style.css", nil, 200},
+		{"the script", stranger, "GET", "/assets/page.js", nil, 200},
+		{"a stream without a login", stranger, "GET", "/namespaces/shop?live=1", nil, 401},
+		{"a hidden stream", user, "GET", "/namespaces/bank?live=1", nil, 404},
+		{"a page that is not live", user, "GET", "/namespaces/shop/access?live=1", nil, 200},
 		{"health", stranger, "GET", "/healthz", nil, 200},
 		{"a panic", panics, "GET", "/", nil, 500},
 	} {

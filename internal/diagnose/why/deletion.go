@@ -14,13 +14,14 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/observe/terminating"
 )
 
 // explainDeletion explains why an object that is being deleted still exists.
 func explainDeletion(s *Snapshot) Story {
 	since := s.Object.GetDeletionTimestamp()
-	story := Story{Target: s.Target, Summary: "is being deleted since " + since.UTC().Format("2006-01-02 15:04:05")}
+	story := Story{Target: s.Target, Summary: "is being deleted since " + wording.FormatTime(since.Time)}
 	story.Steps = append(findObstacles(s), explainFinalizers(LinkDeletion, s.Target.String(), s.Object)...)
 	if len(story.Steps) == 0 {
 		story.Steps = []Step{newWaitingStep(LinkDeletion, s.Target.String(), "nothing delays it: it is about to be deleted")}
@@ -140,7 +141,7 @@ func findClaimObstacles(s *Snapshot) []Step {
 		claim := &s.Claims[i]
 		text := "its NodeClaim still exists"
 		if claim.DeletionTimestamp != nil {
-			text = "its NodeClaim is being deleted since " + claim.DeletionTimestamp.UTC().Format("15:04:05")
+			text = "its NodeClaim is being deleted since " + wording.FormatTime(claim.DeletionTimestamp.Time)
 		}
 		steps = append(steps, newObstacleStep(s.Object, LinkDeletion, "nodeclaim/"+claim.Name, text, rowUsed))
 		if node := s.findNode(claim.Status.NodeName); node != nil {
@@ -190,7 +191,7 @@ func explainDeletingPod(s *Snapshot, pod *corev1.Pod) []Step {
 	object := "pod/" + pod.Name
 	steps := explainFinalizers(LinkPod, object, pod)
 	// deletionTimestamp is the end of the pod's grace period.
-	end := pod.DeletionTimestamp.UTC().Format("15:04:05")
+	end := wording.FormatTime(pod.DeletionTimestamp.Time)
 	overdue := time.Since(pod.DeletionTimestamp.Time)
 	switch {
 	case overdue < 0:

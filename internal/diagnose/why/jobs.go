@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/observe/events"
 )
 
@@ -140,7 +141,7 @@ func describeLastSuccess(cron *batchv1.CronJob) string {
 	if cron.Status.LastSuccessfulTime == nil {
 		return "; none has completed yet"
 	}
-	return "; one last completed at " + cron.Status.LastSuccessfulTime.UTC().Format("2006-01-02 15:04:05")
+	return "; one last completed at " + wording.FormatTime(cron.Status.LastSuccessfulTime.Time)
 }
 
 // explainNotStarted returns the last event in which the controller reports that it started no Job.

@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,8 +20,8 @@ import (
 
 // TestDashboard fails if one of the dashboard's users cannot use a page or a form in a browser with
 // the keyboard alone, sees a name of another tenant, or changes more than the cluster allows; or if a
-// page violates a rule of axe-core or its own Content Security Policy, or scrolls horizontally on a
-// screen of 320 pixels. The screenshots of docs/how-to/dashboard.md come from
+// page violates a rule of axe-core or its own Content Security Policy, scrolls horizontally on a
+// screen of 320 pixels, does not show a change while it is open, or not in the browser's time zone. The screenshots of docs/how-to/dashboard.md come from
 //
 //	CROFT_TEST_ALL=1 CROFT_SCREENSHOTS=$PWD/docs/images/dashboard go test ./internal/test/e2e -run TestDashboard
 func TestDashboard(t *testing.T) {
@@ -145,7 +147,11 @@ func dashboardViewer(t *testing.T, d *dashboardCluster) {
 // dashboardOperator fails if an operator cannot restart and scale a workload and try a manifest.
 func dashboardOperator(t *testing.T, d *dashboardCluster) {
 	const web = "/namespaces/shop/workloads/deployment/web"
+	change := d.serveChange(t)
 	d.browse(t, "ann", []string{"bank", "ledger"}, append(d.listPages(),
+		visit{Name: "live update", Path: web, Zone: "Asia/Kolkata", Steps: []step{typeInto("Replicas", "5")},
+			Notify: change, Awaits: liveMessage, shows: []string{" GMT+5:30"}},
+		visit{Name: "typed before the update", Steps: []step{press("Scale")}, shows: []string{"Scale deployment/web to 5?"}},
 		visit{Name: "restart", Path: web, Steps: []step{press("Restart")}, shows: []string{"Restart deployment/web?", "kubectl rollout restart"}},
 		visit{Name: "restarted", Steps: []step{press("Restart")}, shows: []string{"deployment/web in shop", "Each button shows the effect first"}},
 		visit{Name: "no scale", Path: web, Steps: []step{typeInto("Replicas", "3"), press("Scale"), press("Back without a change")}, shows: []string{"Each button shows the effect first"}},
@@ -163,6 +169,28 @@ func dashboardOperator(t *testing.T, d *dashboardCluster) {
 	if web := d.getDeployment(t); *web.Spec.Replicas != 3 || web.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
 		t.Errorf("the Deployment is %+v", web.Spec)
 	}
+}
+
+// liveMessage is the message of an event.
+const liveMessage = "an event while the page is open"
+
+// serveChange returns a URL at which a request creates an event of the Deployment web, which its page
+// shows.
+func (d *dashboardCluster) serveChange(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := metav1.Now()
+		err := d.admin.Create(r.Context(), &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "shop", GenerateName: "web-"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			Type:           corev1.EventTypeNormal, Reason: "Tested", Message: liveMessage, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // triedManifests are an object that an operator may create, and a pod that the walls refuse.

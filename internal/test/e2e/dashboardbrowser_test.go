@@ -19,9 +19,14 @@ const envScreenshots = "CROFT_SCREENSHOTS"
 // visit is a page that bin/browser opens, the keys that it presses there, and the page on which that
 // must end.
 type visit struct {
-	Name       string `json:"name"`
-	Path       string `json:"path,omitempty"`
-	Steps      []step `json:"steps,omitempty"`
+	Name  string `json:"name"`
+	Path  string `json:"path,omitempty"`
+	Steps []step `json:"steps,omitempty"`
+	// Zone is the browser's time zone; UTC by default.
+	Zone string `json:"zone,omitempty"`
+	// Notify is a URL that bin/browser requests after the steps. Then the page has to show Awaits without a reload.
+	Notify     string `json:"notify,omitempty"`
+	Awaits     string `json:"awaits,omitempty"`
 	Leaves     bool   `json:"leaves,omitempty"`
 	Screenshot bool   `json:"screenshot,omitempty"`
 	// status is the status of the last page; 200 by default.
