@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ func (a *app) reconcileCost(ctx context.Context, o costOptions) error {
 }
 
 func (a *app) readBill(o costOptions) (*bill.Bill, error) {
-	var in io.Reader = a.in
+	in := a.in
 	if o.bill != "-" {
 		file, err := os.Open(o.bill)
 		if err != nil {

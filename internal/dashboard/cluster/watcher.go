@@ -110,7 +110,7 @@ func (w *Watcher) watch(ctx context.Context, r read, version string) {
 		// it sends the object first.
 		o.Raw.FieldSelector, o.Raw.ResourceVersion = fields.OneTermEqualSelector(metav1.ObjectNameField, r.name).String(), ""
 	}
-	changes, err := w.client.WithWatch.Watch(ctx, list, o)
+	changes, err := w.client.Watch(ctx, list, o)
 	if err != nil {
 		return
 	}

@@ -27,7 +27,7 @@ func TestWatcher(t *testing.T) {
 	s, err := cluster.NewServer(startServer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		event := func(kind, version string) {
-			fmt.Fprintf(w, `{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","resourceVersion":%q}}}`, kind, version)
+			_, _ = fmt.Fprintf(w, `{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","resourceVersion":%q}}}`, kind, version)
 			_ = http.NewResponseController(w).Flush()
 		}
 		q := r.URL.Query()

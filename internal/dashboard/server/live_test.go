@@ -56,7 +56,7 @@ func (b *browser) openStream(path string) *eventStream {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	got, err := b.client.Do(request)
+	got, err := b.client.Do(request) //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		b.t.Fatal(err)
 	}
