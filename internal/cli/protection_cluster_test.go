@@ -1,12 +1,9 @@
 package cli_test
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +11,6 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/operate/install"
-	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/rules/attack"
 )
 
@@ -62,7 +58,6 @@ func protectsTenants(t *testing.T, d *declaring) {
 	if status != 1 || !strings.Contains(stdout, "croft apply refuses the change of tenant bank: ") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
-	expectTypedPolicy(t, d)
 
 	if err := patch(`{"protect":false}`); err != nil {
 		t.Fatal(err)
@@ -72,26 +67,5 @@ func protectsTenants(t *testing.T, d *declaring) {
 	}
 	if err := d.admin.Get(t.Context(), client.ObjectKeyFromObject(bank), bank); !apierrors.IsNotFound(err) {
 		t.Errorf("the tenant still exists: %v", err)
-	}
-}
-
-// expectTypedPolicy waits until the API server has compared the policy with the kind, and expects no
-// warnings.
-func expectTypedPolicy(t *testing.T, d *declaring) {
-	t.Helper()
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: install.TenantsPolicy}}
-	until(t, "the types of policy "+policy.Name, func(ctx context.Context) error {
-		if err := d.admin.Get(ctx, client.ObjectKeyFromObject(policy), policy); err != nil {
-			return err
-		}
-		if policy.Status.TypeChecking == nil {
-			return errors.New("not checked yet")
-		}
-		return nil
-	})
-	for _, w := range policy.Status.TypeChecking.ExpressionWarnings {
-		if !admissionpolicy.IsUntypedWarning(w.Warning) {
-			t.Errorf("%s: %s", w.FieldRef, w.Warning)
-		}
 	}
 }

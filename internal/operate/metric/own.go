@@ -68,12 +68,6 @@ var (
 		Labels: append([]Label{tenantLabel}, conditionLabels...),
 		Help:   "Always 1: a condition of a Tenant, as it is now.",
 	}
-	// TenantInfo has a tenant's owner and contact as labels.
-	TenantInfo = Metric{
-		Name: "croft_tenant_info", Type: Gauge, Process: Operator,
-		Labels: []Label{tenantLabel, {"owner", "`owner` of the Tenant"}, {"contact", "`contact` of the Tenant"}},
-		Help:   "Always 1: the owner and the contact of a tenant that has either, for joins with other metrics.",
-	}
 	// QuotaUse is the used fraction of a quota.
 	QuotaUse = Metric{
 		Name: "croft_tenant_quota_used_ratio", Type: Gauge, Process: Operator,
@@ -189,7 +183,7 @@ var (
 func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
-		PlatformCondition, PoolCondition, TenantCondition, TenantInfo, QuotaUse, RefusedWorkloads, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
+		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 	}

@@ -46,6 +46,7 @@ func TestRealWorkloads(t *testing.T) {
 				w.by[account] = replacePrograms(objects)
 			}
 			w.applies(t, c)
+			w.runsCronJobs(t, c) // claims wait for their pods
 		}
 		c.settle(t, batch)
 		for _, w := range batch {

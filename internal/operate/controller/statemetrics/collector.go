@@ -25,7 +25,7 @@ const patience = 5 * time.Second
 
 // Declared are the metrics of a Collector.
 var Declared = []metric.Metric{
-	metric.PlatformCondition, metric.PoolCondition, metric.TenantCondition, metric.TenantInfo, metric.QuotaUse,
+	metric.PlatformCondition, metric.PoolCondition, metric.TenantCondition, metric.QuotaUse,
 	metric.RefusedWorkloads, metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
 }
 

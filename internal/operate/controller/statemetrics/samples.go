@@ -29,9 +29,6 @@ func (s *state) collectSamples() []prometheus.Metric {
 	for i := range s.tenants.Items {
 		t := &s.tenants.Items[i]
 		all.addConditions(metric.TenantCondition, t.Status.Status, t.Name)
-		if t.Spec.Owner != "" || t.Spec.Contact != "" {
-			all.addSample(metric.TenantInfo, 1, t.Name, t.Spec.Owner, t.Spec.Contact)
-		}
 		if refused := t.Status.RefusedPods; refused != nil {
 			all.addSample(metric.RefusedWorkloads, float64(refused.Workloads), t.Name)
 		}
