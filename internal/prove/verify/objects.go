@@ -32,7 +32,8 @@ const repairing = 5 * time.Second
 // without an operator.
 func CompareObjects(ctx context.Context, c client.Client, e *estate.Estate, tenant string, rendered bool) ([]Result, error) {
 	var results []Result
-	err := wait.PollUntilContextTimeout(ctx, time.Second, repairing, true, func(ctx context.Context) (bool, error) {
+	// The deadline limits the repetitions and not the reads: a client with a rate limit would fail shortly before it.
+	err := wait.PollUntilContextTimeout(ctx, time.Second, repairing, true, func(context.Context) (bool, error) {
 		objects, err := surveyObjects(ctx, c, e, tenant, rendered)
 		if err != nil {
 			return false, err

@@ -1,6 +1,8 @@
 package verify_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -60,6 +62,9 @@ func TestCompareObjects(t *testing.T) {
 	if got := breaches(""); got != "" {
 		t.Fatalf("nothing was changed: %s", got)
 	}
+	if _, err := verify.CompareObjects(t.Context(), unhurried{c}, e, "", false); err != nil {
+		t.Errorf("by a client with a rate limit: %v", err)
+	}
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -85,4 +90,15 @@ func TestCompareObjects(t *testing.T) {
 	if got := breaches("shop"); strings.Contains(got, "bank") {
 		t.Errorf("of shop: %q", got)
 	}
+}
+
+// unhurried is a client whose reads fail under a deadline: shortly before a deadline, a client with a
+// rate limit sends no requests.
+type unhurried struct{ client.Client }
+
+func (u unhurried) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if _, limited := ctx.Deadline(); limited {
+		return errors.New("the wait for the rate limit would exceed the deadline")
+	}
+	return u.Client.Get(ctx, key, o, opts...)
 }
