@@ -23,7 +23,7 @@ SANDBOX_DIR := $(CURDIR)/.sandbox
 export GOLANGCI_LINT_CACHE := $(BIN)/golangci-lint-cache
 # The sandbox links all of Kubernetes: minutes the first time, seconds afterwards.
 SANDBOX_SOURCES := $(shell find sandbox api/crds \( -name '*_test.go' -o -path sandbox/addons -o -path sandbox/calico -o -path sandbox/cni -o -path sandbox/cyclonus -o -path sandbox/flux -o -path sandbox/node -o -path sandbox/enforcer -o -path sandbox/dns \) -prune -o -type f -print 2>/dev/null)
-CROFT_SOURCES   := $(shell find api cmd internal -name '*_test.go' -prune -o -name '*.go' -print -o -name '*.yaml' -print 2>/dev/null) go.mod go.sum
+CROFT_SOURCES   := $(shell find api cmd internal \( -name '*_test.go' -o -name testdata \) -prune -o -type f -print 2>/dev/null) go.mod go.sum
 
 say = @printf '\033[1m==>\033[0m %s\n' "$(1)" >&2
 
