@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -75,6 +76,21 @@ func focusControl(ctx context.Context, label string) error {
 // auditKeyboard reports controls that the Tab key does not reach, and controls whose focus is not
 // visible.
 func auditKeyboard(ctx context.Context) ([]string, error) {
+	// An update would replace controls meanwhile.
+	if err := toggleUpdates(ctx); err != nil {
+		return nil, err
+	}
+	problems, err := findUnreached(ctx)
+	return problems, errors.Join(err, toggleUpdates(ctx))
+}
+
+// toggleUpdates presses the button that pauses and resumes the updates of the page, if it has one.
+func toggleUpdates(ctx context.Context) error {
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!document.querySelector('#live:not([hidden]) button')?.click()`))
+	return err
+}
+
+func findUnreached(ctx context.Context) ([]string, error) {
 	controls, err := listControls(ctx)
 	if err != nil {
 		return nil, err
