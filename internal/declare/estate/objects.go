@@ -32,15 +32,15 @@ const (
 	domainParameter    = "$(domain)"
 )
 
-// values are the values of the parameters in one namespace. They contain only letters, digits, '-',
+// parameterValues are the values of the parameters in one namespace. They contain only letters, digits, '-',
 // '_' and '.', so they need no quotes in JSON.
-type values struct {
+type parameterValues struct {
 	tenant, namespace, costCode, domain string
 }
 
 // insertInto replaces the parameters in a text. As in the env of containers, $$(tenant) stands for the
 // text $(tenant).
-func (v values) insertInto(text string) string {
+func (v parameterValues) insertInto(text string) string {
 	var pairs []string
 	for _, p := range []struct{ parameter, value string }{
 		{TenantParameter, v.tenant}, {namespaceParameter, v.namespace}, {costCodeParameter, v.costCode}, {domainParameter, v.domain},
@@ -145,10 +145,12 @@ func mergeTemplates(defaults, own []Template) []Template {
 	return all
 }
 
-func (t Template) isSameObject(other Template) bool { return t.Kind == other.Kind && t.Name == other.Name }
+func (t Template) isSameObject(other Template) bool {
+	return t.Kind == other.Kind && t.Name == other.Name
+}
 
 // build returns the object for one namespace.
-func (t Template) build(v values) (client.Object, error) {
+func (t Template) build(v parameterValues) (client.Object, error) {
 	object := newTemplateObject(t.Kind)
 	if err := json.Unmarshal([]byte(v.insertInto(t.JSON)), object); err != nil {
 		return nil, err
@@ -161,7 +163,7 @@ func (t Template) build(v values) (client.Object, error) {
 func (t *Tenant) BuildObjects(namespace string) []client.Object {
 	var all []client.Object
 	for _, template := range t.Objects {
-		object, err := template.build(values{t.Name, namespace, t.CostCode, findDomain(t.Domains)})
+		object, err := template.build(parameterValues{t.Name, namespace, t.CostCode, findDomain(t.Domains)})
 		utilruntime.Must(err) // a rule of the estate has built the same object
 		all = append(all, object)
 	}

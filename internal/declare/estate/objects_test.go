@@ -46,6 +46,7 @@ func TestObjectsRefused(t *testing.T) {
 		"croft's label":              {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {croft.dev/tenant: bank}}}", "remove the label or annotation croft.dev/tenant, which croft sets"},
 		"another manager":            {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app.kubernetes.io/managed-by: Helm}}}", "remove the label or annotation app.kubernetes.io/managed-by"},
 		"an invalid label":           {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {a: $(tenant)-}}}", `"shop-" is not a value of the label a`},
+		"a literal label":            {"{apiVersion: v1, kind: LimitRange, metadata: {name: a, labels: {a: b c}}}", `"b c" is not a value of the label a`},
 		"an unknown field":           {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, date: {a: b}}", `ConfigMap a: does not fit its kind: unknown field "date"`},
 		"an invalid key":             {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a/b: c}}", `"a/b" is not a key of a ConfigMap`},
 		"an immutable one":           {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, immutable: true}", "remove immutable"},
@@ -91,8 +92,8 @@ tenants:
 // problem of the platform, and one that depends on a tenant a problem of this tenant.
 func TestDefaultObjectsRefused(t *testing.T) {
 	for object, want := range map[string]string{
-		"{apiVersion: v1, kind: Secret, metadata: {name: a}}":                             "croft.yaml:2: platform.tenantDefaults.objects: Secret a: a Secret cannot be declared here",
-		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {code: $(costCode)}}": "croft.yaml:5: tenants.shop: ConfigMap a of platform.tenantDefaults.objects: uses $(costCode), and the tenant has none",
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}}":                               "croft.yaml:2: platform.tenantDefaults.objects: Secret a: a Secret cannot be declared here",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {code: $(costCode)}}": "croft.yaml:5: tenants.shop.objects: ConfigMap a of platform.tenantDefaults.objects: uses $(costCode), and the tenant has none",
 	} {
 		d, problems := manifest.Parse("croft.yaml", []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {objects: [`+object+`]}}

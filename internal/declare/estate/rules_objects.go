@@ -169,6 +169,11 @@ func explainInvalidContent(t Template, content map[string]any) string {
 			}
 		}
 	}
+	for key, value := range object.GetLabels() {
+		if why := explainInvalidLabel(key, value); why != "" && !strings.Contains(value, "$(") {
+			return why
+		}
+	}
 	checked := t.JSON
 	if config, ok := object.(*corev1.ConfigMap); ok {
 		if why := explainInvalidConfigMap(config); why != "" {
@@ -183,12 +188,19 @@ func explainInvalidContent(t Template, content map[string]any) string {
 		}
 		checked = string(text)
 	}
-	left := parameter.FindString(values{}.insertInto(strings.ReplaceAll(checked, "$$(", "")))
+	left := parameter.FindString(parameterValues{}.insertInto(strings.ReplaceAll(checked, "$$(", "")))
 	if left != "" {
 		return fmt.Sprintf("%s is not a parameter; the parameters are %s", left,
 			wording.Enumerate([]string{TenantParameter, namespaceParameter, costCodeParameter, domainParameter}, "and"))
 	}
 	return ""
+}
+
+func explainInvalidLabel(key, value string) string {
+	if len(utilvalidation.IsValidLabelValue(value)) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q is not a value of the label %s; write at most 63 letters, digits, '-', '_' and '.'", value, key)
 }
 
 func isOwnKey(key string) bool {
@@ -214,7 +226,7 @@ func explainInvalidConfigMap(c *corev1.ConfigMap) string {
 // templateLimits are the limits of the objects of one tenant: those of objects that the tenant
 // writes itself.
 type templateLimits struct {
-	scenes []values
+	scenes []parameterValues
 	floor  networkFloor
 	roles  []string
 	// accounts are service accounts outside of the tenant: monitoring/prometheus, argocd/*.
@@ -225,7 +237,7 @@ func (w *checker) listTemplateLimits(t *v1alpha1.Tenant) *templateLimits {
 	limits := &templateLimits{floor: w.buildNetworkFloor(t)}
 	domain := findDomain(listDomains(w.platform.TenantDomain, t))
 	for _, namespace := range listNamespaces(t) {
-		limits.scenes = append(limits.scenes, values{t.Name, namespace, t.Spec.CostCode, domain})
+		limits.scenes = append(limits.scenes, parameterValues{t.Name, namespace, t.Spec.CostCode, domain})
 	}
 	for _, role := range append([]string{string(v1alpha1.RoleViewer), string(v1alpha1.RoleOperator)}, slices.Sorted(maps.Keys(w.platform.Roles))...) {
 		limits.roles = append(limits.roles, rights.NameClusterRole(v1alpha1.Role(role)))
@@ -265,8 +277,8 @@ func (l *templateLimits) explainRefused(t Template) string {
 
 func (l *templateLimits) explainRefusedObject(object client.Object) string {
 	for _, key := range slices.Sorted(maps.Keys(object.GetLabels())) {
-		if value := object.GetLabels()[key]; len(utilvalidation.IsValidLabelValue(value)) > 0 {
-			return fmt.Sprintf("%q is not a value of the label %s; write at most 63 letters, digits, '-', '_' and '.'", value, key)
+		if why := explainInvalidLabel(key, object.GetLabels()[key]); why != "" {
+			return why
 		}
 	}
 	switch object := object.(type) {
@@ -289,7 +301,7 @@ func (l *templateLimits) explainRefusedBinding(b *rbacv1.RoleBinding) string {
 		return "subjects: is empty; name service accounts"
 	}
 	for _, s := range b.Subjects {
-		own := slices.ContainsFunc(l.scenes, func(v values) bool { return v.namespace == s.Namespace })
+		own := slices.ContainsFunc(l.scenes, func(v parameterValues) bool { return v.namespace == s.Namespace })
 		shared := slices.Contains(l.accounts, s.Namespace+"/"+s.Name) || slices.Contains(l.accounts, s.Namespace+"/*")
 		switch {
 		case s.Kind != rbacv1.ServiceAccountKind || s.APIGroup != "":

@@ -78,7 +78,7 @@ func (f *networkFloor) explainRefusedDestination(peer networkingv1.NetworkPolicy
 		return ""
 	}
 	block, err := netip.ParsePrefix(peer.IPBlock.CIDR)
-	if err != nil || block != block.Masked() {
+	if err != nil || !isNetwork(block) {
 		return fmt.Sprintf("%q is not a network; write one such as 10.0.0.0/8", peer.IPBlock.CIDR)
 	}
 	if f.restricted {
@@ -90,7 +90,7 @@ func (f *networkFloor) explainRefusedDestination(peer networkingv1.NetworkPolicy
 	for _, address := range f.metadata {
 		if block.Contains(address) && !slices.ContainsFunc(peer.IPBlock.Except, func(except string) bool {
 			prefix, err := netip.ParsePrefix(except)
-			return err == nil && prefix.Contains(address)
+			return err == nil && isNetwork(prefix) && prefix.Contains(address)
 		}) {
 			return fmt.Sprintf("%s contains the instance metadata address %s; add it to except", block, address)
 		}
@@ -112,3 +112,6 @@ func (f *networkFloor) isNear(s *metav1.LabelSelector) bool {
 			!slices.ContainsFunc(e.Values, func(v string) bool { return !slices.Contains(f.near, v) })
 	})
 }
+
+// isNetwork reports whether a prefix is a network in the form that the API server accepts.
+func isNetwork(prefix netip.Prefix) bool { return prefix == prefix.Masked() && !prefix.Addr().Is4In6() }

@@ -67,7 +67,7 @@ func buildConfigMapsPolicy() admissionpolicy.Validating {
 		Resources: []admissionpolicy.Resource{{Version: "v1", Resources: []string{"configmaps"},
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}}},
 		MatchConditions: byOperator(),
-		Variables: []admissionpolicy.Variable{{Name: "written", Expression: `request.operation == "DELETE" ? oldObject : object`}},
+		Variables:       []admissionpolicy.Variable{{Name: "written", Expression: `request.operation == "DELETE" ? oldObject : object`}},
 		Rules: []admissionpolicy.Rule{
 			{
 				Name: "own-config-maps", Summary: "croft's operator writes only ConfigMaps with croft's label",

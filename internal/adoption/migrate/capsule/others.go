@@ -49,7 +49,7 @@ var data = []string{"ConfigMap", "Secret", "ServiceAccount"}
 // deletes the copies with the Tenant.
 func accountCopies(d *draft.Draft, o *source.Object) {
 	const remedy = "Capsule deletes its copies with its Tenant: write these objects into objects of croft.yaml, if their kind is possible there, or into the tenants' namespaces yourself"
-	restricts, whole := false, true
+	restricts, whole := false, len(o.At("spec", "resources").Items()) > 0
 	for _, resource := range o.At("spec", "resources").Items() {
 		if readCopies(d, o, resource) {
 			continue

@@ -23,7 +23,9 @@ func ClusterRoleName(role v1alpha1.Role) string {
 }
 
 // FindOwnRole returns the Platform's own role that a ClusterRole belongs to, if any.
-func FindOwnRole(clusterRole string) (string, bool) { return strings.CutPrefix(clusterRole, rights.OwnRolePrefix) }
+func FindOwnRole(clusterRole string) (string, bool) {
+	return strings.CutPrefix(clusterRole, rights.OwnRolePrefix)
+}
 
 // Roles are the roles that every Platform has.
 var Roles = []v1alpha1.Role{v1alpha1.RoleViewer, v1alpha1.RoleOperator}
