@@ -223,8 +223,8 @@ func explainInvalidConfigMap(c *corev1.ConfigMap) string {
 	return ""
 }
 
-// templateLimits are the limits of the objects of one tenant: those of objects that the tenant
-// writes itself.
+// templateLimits are the limits of the objects of one tenant. The tenant's own objects have the same
+// limits.
 type templateLimits struct {
 	scenes []parameterValues
 	floor  networkFloor

@@ -10,8 +10,8 @@ import (
 const (
 	// ProbesName is the name of the policy that limits the operator's pods to dry runs.
 	ProbesName = "croft-probes"
-	// ConfigMapsName is the name of the policy that limits the operator's ConfigMaps to those of
-	// tenants' namespaces.
+	// ConfigMapsName is the name of the policy that limits the operator's ConfigMaps to tenants'
+	// namespaces.
 	ConfigMapsName = "croft-config-maps"
 	// RevisionPolicy is the name of the policy by which an API server reports its version of
 	// a namespace.
