@@ -122,6 +122,9 @@ func TestObjectsFollowTenantRules(t *testing.T) {
 
 func clone(t *testing.T, m map[string]any) map[string]any {
 	t.Helper()
+	if m == nil {
+		return map[string]any{}
+	}
 	data, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
