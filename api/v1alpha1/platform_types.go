@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Platform configures croft for the cluster. There is one, named default.
@@ -547,6 +548,15 @@ type TenantDefaults struct {
 	// the same key wins.
 	// +optional
 	Namespace NamespaceMetadata `json:"namespace,omitzero"`
+	// Objects are manifests of objects that exist in every namespace of all tenants:
+	// ConfigMaps, LimitRanges, NetworkPolicies and RoleBindings. In croft.yaml, an item may be
+	// the path of a file with manifests instead, relative to croft.yaml. A tenant's object of
+	// the same kind and name wins. Defaults to none.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:XPreserveUnknownFields
+	// +listType=atomic
+	// +optional
+	Objects []runtime.RawExtension `json:"objects,omitempty"`
 	// Quota limits the total resources that objects in all of a tenant's namespaces
 	// request. Without one, generous limits on object counts apply; an empty one, {},
 	// removes them.

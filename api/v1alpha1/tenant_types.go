@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Tenant is a team, an application or an environment that shares the cluster.
@@ -75,6 +76,20 @@ type TenantSpec struct {
 	// +croft:change=kept | labels and annotations of the namespaces change at once; removed ones are removed
 	// +optional
 	Namespace NamespaceMetadata `json:"namespace,omitzero"`
+
+	// Objects are manifests of objects that exist in every namespace of the tenant, also in
+	// namespaces that the team creates itself: ConfigMaps, LimitRanges, NetworkPolicies and
+	// RoleBindings. Teams can read them, and cannot change them. In croft.yaml, an item may be
+	// the path of a file with manifests instead, relative to croft.yaml. An object replaces the
+	// object of the Platform with the same kind and name. $(tenant), $(namespace), $(costCode)
+	// and $(domain) in values are replaced. Defaults to none.
+	// +croft:tenants:shown=the platform's objects in the team's namespaces; the namespaces show the same
+	// +croft:change=kept | the objects change at once; removed ones are deleted
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:XPreserveUnknownFields
+	// +listType=atomic
+	// +optional
+	Objects []runtime.RawExtension `json:"objects,omitempty"`
 
 	// SelfService lets the tenant's operators create namespaces. Disabled by default.
 	// +croft:tenants:shown=the number of namespaces that the team may create itself; TenantRules show the same

@@ -1781,6 +1781,13 @@ func (in *TenantDefaults) DeepCopyInto(out *TenantDefaults) {
 	*out = *in
 	in.Policy.DeepCopyInto(&out.Policy)
 	in.Namespace.DeepCopyInto(&out.Namespace)
+	if in.Objects != nil {
+		in, out := &in.Objects, &out.Objects
+		*out = make([]runtime.RawExtension, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Quota != nil {
 		in, out := &in.Quota, &out.Quota
 		*out = make(v1.ResourceList, len(*in))
@@ -2173,6 +2180,13 @@ func (in *TenantSpec) DeepCopyInto(out *TenantSpec) {
 		copy(*out, *in)
 	}
 	in.Namespace.DeepCopyInto(&out.Namespace)
+	if in.Objects != nil {
+		in, out := &in.Objects, &out.Objects
+		*out = make([]runtime.RawExtension, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	out.SelfService = in.SelfService
 	if in.Access != nil {
 		in, out := &in.Access, &out.Access

@@ -66,6 +66,7 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 		gatekeeper.ReadPools,
 		gatekeeper.ReadDomains,
 		kubernetes.ReadNamespaces,
+		kubernetes.ReadObjects,
 		kubernetes.ReadAccess,
 		kubernetes.ReadSharing,
 		kubernetes.ReadQuotas,

@@ -40,6 +40,7 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 		if t := &d.Tenants[i]; w.isValid(manifest.KindTenant, i) {
 			resolved := resolveTenant(&e.Platform, t, w.listRequested(t), d.Now)
 			resolved.ChosenLabels = w.findChosenLabels(resolved)
+			resolved.Objects = w.resolveTemplates(t)
 			resolved.Networks = w.resolveNetworks(t)
 			resolved.Connections, resolved.Pending = w.resolveConnections(t)
 			resolved.Consents = w.bindConsents(t)

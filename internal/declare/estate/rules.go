@@ -26,6 +26,7 @@ var rules = []rule{
 	forEachPlatform(checkPoolKey),
 	forEachPlatform(checkTenantDefaults),
 	forEachPlatform(checkDefaultMetadata),
+	forEachPlatform(checkDefaultTemplates),
 	forEachPlatform(checkPlatformContainers),
 	forEachPlatform(checkPlatformTags),
 	forEachPlatform(checkPlatformClassRef),
@@ -68,6 +69,7 @@ var rules = []rule{
 	forEachTenant(checkSystemNames),
 	forEachTenant(checkTopLevelNames),
 	forEachTenant(checkTenantMetadata),
+	forEachTenant(checkTenantTemplates),
 	forEachTenant(checkMetadataDenied),
 	forEachTenant(checkAllowCIDRs),
 	forEachTenant(checkConsents),
@@ -130,6 +132,8 @@ type checker struct {
 	granted map[grant][]string
 	// requestLabels are the labels of TenantNamespaces.
 	requestLabels map[request]map[string]string
+	// defaultTemplates are read from the platform once. nil means not yet.
+	defaultTemplates []Template
 
 	invalid  map[manifest.Object]bool
 	problems manifest.Problems

@@ -29,6 +29,8 @@ type Tenant struct {
 	// ChosenLabels are the labels that it has chosen, by namespace.
 	Choose       map[string]v1alpha1.LabelValues
 	ChosenLabels map[string]map[string]string
+	// Objects are the manifests of objects that exist in every namespace, sorted by kind and name.
+	Objects []Template
 	// MayRequest is the maximum number of requested namespaces.
 	MayRequest int
 	// Access has the groups with the Platform's prefix. It does not contain access that has

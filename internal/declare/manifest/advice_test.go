@@ -42,6 +42,7 @@ const leaveOut = "leave it out"
 var elsewhere = []string{
 	"becomes part of a name; write lower-case",
 	"is not a valid value of a label",
+	"cannot be declared here; the kinds are",
 	"; declare it, or name another",
 	"sets role or instanceProfile",
 	"needs a grace period",

@@ -55,7 +55,7 @@ func (r *reader) expandEntry(kind, name string, key, body *yaml.Node, path strin
 	if spec == nil {
 		spec = map[string]any{}
 	}
-	issues := r.loadUserData(spec)
+	issues := append(r.loadUserData(spec), r.loadObjects(kind, spec)...)
 	r.addObject(kind, &origin{
 		file: r.file, name: name, line: key.Line, node: body, path: path,
 		declared: map[string]any{

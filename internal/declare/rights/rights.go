@@ -11,6 +11,18 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
+// OwnRolePrefix begins the names of the ClusterRoles for the Platform's own roles, so that they
+// differ from the names of croft's roles.
+const OwnRolePrefix = "croft-role-"
+
+// NameClusterRole returns the name of the ClusterRole for a role in a Tenant's access.
+func NameClusterRole(role v1alpha1.Role) string {
+	if role == v1alpha1.RoleViewer || role == v1alpha1.RoleOperator {
+		return "croft-" + string(role)
+	}
+	return OwnRolePrefix + string(role)
+}
+
 // team lists the kinds that teams work with, by API group: the viewer reads them, the
 // operator writes them. Kinds that a cluster does not serve are harmless here.
 //

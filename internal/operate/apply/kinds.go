@@ -74,6 +74,7 @@ var (
 		schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 		schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
 		schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},
+		schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 		schema.GroupVersionKind{Group: "croft.dev", Version: "v1alpha1", Kind: "TenantRules"},
 	)
 	// DialectKinds are the network policies of other dialects in one tenant's

@@ -24,7 +24,7 @@ var ruleFiles embed.FS
 // PolicyObjects returns the policies that are installed with croft, and their bindings.
 func PolicyObjects() []client.Object {
 	var all []client.Object
-	for _, policy := range []admissionpolicy.Validating{buildProbesPolicy(), buildRevisionPolicy(), readTenantsPolicy()} {
+	for _, policy := range []admissionpolicy.Validating{buildProbesPolicy(), buildConfigMapsPolicy(), buildRevisionPolicy(), readTenantsPolicy()} {
 		all = append(all, policy.Objects()...)
 	}
 	return all

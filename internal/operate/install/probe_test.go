@@ -7,7 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/operate/install"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/rules/evaluator"
@@ -50,6 +52,68 @@ func TestOperatorStoresNoPods(t *testing.T) {
 		}
 		if by != test.by {
 			t.Errorf("%s: denied by %q, not %q", name, by, test.by)
+		}
+	}
+}
+
+// TestOperatorConfigMaps fails if the operator can write a ConfigMap other than croft's in a tenant's
+// namespace, or if the policy affects other users.
+func TestOperatorConfigMaps(t *testing.T) {
+	newNamespace := func(name string, labels map[string]string) client.Object {
+		return &corev1.Namespace{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		}
+	}
+	tenant := map[string]string{v1alpha1.TenantLabel: "shop"}
+	judge, err := evaluator.New(append(objects(t, install.Options{}),
+		newNamespace("shop", tenant), newNamespace("kube-system", tenant), newNamespace("ingress", map[string]string{"a": "b"}), newNamespace("bare", nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		as, namespace, manager string
+		rule                   string
+	}{
+		"croft's":                      {admissionpolicy.OperatorUser, "shop", "croft", ""},
+		"the tenant's":                 {admissionpolicy.OperatorUser, "shop", "", "own-config-maps"},
+		"another tool's":               {admissionpolicy.OperatorUser, "shop", "Helm", "own-config-maps"},
+		"in a labelled kube-system":    {admissionpolicy.OperatorUser, "kube-system", "croft", "tenant-config-maps"},
+		"in a platform's namespace":    {admissionpolicy.OperatorUser, "ingress", "croft", "tenant-config-maps"},
+		"in a namespace without label": {admissionpolicy.OperatorUser, "bare", "croft", "tenant-config-maps"},
+		"of another user":              {"ann", "kube-system", "", ""},
+	} {
+		labels := map[string]string{"a": "b"}
+		if test.manager != "" {
+			labels[v1alpha1.ManagedByLabel] = test.manager
+		}
+		config := untyped(t, &corev1.ConfigMap{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "a", Labels: labels},
+		})
+		for _, verb := range []string{"create", "update", "delete"} {
+			request := evaluator.Request{
+				User: &user.DefaultInfo{Name: test.as}, Verb: verb, Resource: corev1.SchemeGroupVersion.WithResource("configmaps"),
+				Namespace: test.namespace, Name: "a", Object: config, Old: config, Authorized: true, Stored: true,
+			}
+			switch verb {
+			case "create":
+				request.Old = nil
+			case "delete":
+				request.Object = nil
+			}
+			answer, err := judge.Evaluate(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rule := ""
+			for _, d := range answer.Denials {
+				if d.DeniedBy == install.ConfigMapsName {
+					rule = d.Rule
+				}
+			}
+			if rule != test.rule {
+				t.Errorf("%s %s: refused by the rule %q, want %q: %v", verb, name, rule, test.rule, answer.Denials)
+			}
 		}
 	}
 }

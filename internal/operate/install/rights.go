@@ -54,6 +54,9 @@ func buildRules(own []string) []rbacv1.PolicyRule {
 		newRule("", keep, "namespaces", "resourcequotas", "limitranges"),
 		newRule(croft, keep, "tenantrules"),
 		newRule("networking.k8s.io", keep, "networkpolicies"),
+		// Objects that croft.yaml declares for tenants' namespaces. The policy croft-config-maps
+		// limits the writes to ConfigMaps with croft's label in these namespaces.
+		newRule("", keep, "configmaps"),
 		// Tenants' sources, and the service account with which Flux applies them.
 		newRule("", keep, "serviceaccounts"),
 		newRule("source.toolkit.fluxcd.io", keep, "gitrepositories", "ocirepositories"),

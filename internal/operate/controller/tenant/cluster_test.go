@@ -40,6 +40,7 @@ func TestTenant(t *testing.T) {
 		{"a namespace is refused, and then adopted", namespaceAdopted},
 		{"a namespace loses its label", namespaceUnlabelled},
 		{"labels and annotations of namespaces are declared", namespaceLabelled},
+		{"objects of namespaces are declared", objectsMaintained},
 		{"a namespace is declared no longer", namespaceDropped},
 		{"a namespace is given to another tenant", namespaceGiven},
 		{"two tenants agree to a connection", connectionAgreed},

@@ -91,7 +91,7 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.mapToTenants), builder.WithPredicates(watch.Drift()))
 	for _, o := range []client.Object{
 		&v1alpha1.TenantRules{}, &corev1.ServiceAccount{}, &networkingv1.NetworkPolicy{}, &rbacv1.RoleBinding{},
-		&corev1.ResourceQuota{}, &corev1.LimitRange{},
+		&corev1.ResourceQuota{}, &corev1.LimitRange{}, &corev1.ConfigMap{},
 	} {
 		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
 	}

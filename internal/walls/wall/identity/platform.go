@@ -36,15 +36,15 @@ const (
 var PlatformRoles = []string{AdminRole, AuditorRole, ClassesRole, ApproversRole}
 
 // audited has the kinds that the commands status, diff, doctor, reach, verify and why read,
-// by API group. It has neither Secrets nor ConfigMaps: no command reads them.
+// by API group. It has no Secrets: no command reads them.
 var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{
 		"platforms", "pools", "tenants", "secondarynetworks", "tenantrules", "elevations",
 		"tenantnamespaces",
 	}},
 	{APIGroups: []string{""}, Resources: []string{
-		"namespaces", "nodes", "pods", "services", "events", "resourcequotas", "limitranges", "persistentvolumeclaims",
-		"persistentvolumes", "serviceaccounts", "replicationcontrollers",
+		"namespaces", "nodes", "pods", "services", "events", "resourcequotas", "limitranges", "configmaps",
+		"persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "replicationcontrollers",
 	}},
 	{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets", "statefulsets", "daemonsets"}},

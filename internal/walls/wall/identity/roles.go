@@ -16,21 +16,16 @@ import (
 	"croft.dev/croft/internal/declare/rights"
 )
 
-// ownPrefix begins the names of the ClusterRoles for the Platform's own roles, so that they
-// differ from the names of croft's roles.
-const ownPrefix = "croft-role-"
-
 // ClusterRoleName returns the name of the ClusterRole for a role in a Tenant's access. The
 // RoleBindings to it have the same name.
 func ClusterRoleName(role v1alpha1.Role) string {
-	if slices.Contains(Roles, role) {
-		return "croft-" + string(role)
-	}
-	return ownPrefix + string(role)
+	return rights.NameClusterRole(role)
 }
 
 // FindOwnRole returns the Platform's own role that a ClusterRole belongs to, if any.
-func FindOwnRole(clusterRole string) (string, bool) { return strings.CutPrefix(clusterRole, ownPrefix) }
+func FindOwnRole(clusterRole string) (string, bool) {
+	return strings.CutPrefix(clusterRole, rights.OwnRolePrefix)
+}
 
 // Roles are the roles that every Platform has.
 var Roles = []v1alpha1.Role{v1alpha1.RoleViewer, v1alpha1.RoleOperator}

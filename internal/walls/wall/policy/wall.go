@@ -58,7 +58,7 @@ func (Wall) Constraints(p *estate.Platform) []admissionpolicy.Constrained {
 // Pool returns nothing.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the tenant's namespaces with their rules, quota and limits.
+// Tenant returns the tenant's namespaces with their rules, quota, limits and declared objects.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	var all []client.Object
 	for _, name := range t.Namespaces {
@@ -66,6 +66,7 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 		if len(t.Quota) > 0 {
 			all = append(all, buildQuota(t, name))
 		}
+		all = append(all, t.BuildObjects(name)...)
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {
 		all = append(all, buildPullPolicyMutators(t)...)
