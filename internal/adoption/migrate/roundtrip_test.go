@@ -95,6 +95,8 @@ var isSameJSON = gocmp.Options{
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
 	// No object contains these fields.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion", "Choose"),
+	// A freeze is temporary.
+	cmpopts.IgnoreFields(estate.Tenant{}, "Freeze", "FreezeNotice"),
 	// These are in Flux's objects, which migrate leaves unchanged.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),
