@@ -29,8 +29,10 @@ type Tenant struct {
 	// ChosenLabels are the labels that it has chosen, by namespace.
 	Choose       map[string]v1alpha1.LabelValues
 	ChosenLabels map[string]map[string]string
-	// MayRequest is the maximum number of requested namespaces.
-	MayRequest int
+	// MayRequest is the maximum number of requested namespaces. MaxLifetime is the maximum time from
+	// a request to the end of its namespace, or 0 without a limit.
+	MayRequest  int
+	MaxLifetime time.Duration
 	// Access has the groups with the Platform's prefix. It does not contain access that has
 	// ended.
 	Access []v1alpha1.Access
@@ -96,6 +98,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		CostCode:    t.Spec.CostCode,
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
 
+		MaxLifetime:  t.Spec.SelfService.GetMaxLifetime(),
 		Freeze:       freeze,
 		FreezeNotice: notice,
 
