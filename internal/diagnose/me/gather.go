@@ -108,7 +108,7 @@ func (n *Namespace) gather(ctx context.Context, c client.Client, caller *authent
 	return events.Items, n.readAbilities(ctx, c)
 }
 
-// readEnding reads the TenantNamespaces in the namespace, and returns those that end within 24 hours.
+// readEnding reads the TenantNamespaces in the namespace, and returns the ones that end within 24 hours.
 func (n *Namespace) readEnding(ctx context.Context, c client.Reader) ([]Ending, error) {
 	var requests v1alpha1.TenantNamespaceList
 	if err := n.list(ctx, c, "tenantnamespaces", &requests); err != nil {
