@@ -23,6 +23,9 @@ const (
 	// connections are open. Ready does not depend on it. Only Tenants with callers or calls
 	// have it.
 	ConditionAgreed = "Agreed"
+	// ConditionEnding: the end of a requested namespace is near. Only TenantNamespaces that end
+	// within 24 hours have it.
+	ConditionEnding = "Ending"
 	// ConditionPlacementReady: the Platform's placement engine places pods, no pod
 	// bypasses Gatekeeper if it is the engine, and no other engine is still needed.
 	ConditionPlacementReady = "PlacementReady"
@@ -78,6 +81,10 @@ const (
 	// ReasonLimitReached: the tenant has as many requested namespaces as its selfService
 	// allows; the message names them.
 	ReasonLimitReached = "LimitReached"
+	// ReasonEndsWithinDay: a requested namespace ends within 24 hours.
+	ReasonEndsWithinDay = "EndsWithinDay"
+	// ReasonEndsWithinHour: a requested namespace ends within an hour.
+	ReasonEndsWithinHour = "EndsWithinHour"
 	// ReasonEnforced: the API server placed a dry-run pod on the tenant's pool, and every
 	// API server evaluates the tenant's rules. If the operator can reach only one of
 	// several, there is a message.

@@ -64,6 +64,14 @@ const (
 	// end: "devs=2026-12-01T00:00:00Z, eve=2026-12-24T00:00:00Z". On a network policy with
 	// ConsentLabel it is the end of the connection.
 	UntilAnnotation = "croft.dev/until"
+	// FrozenLabel on a namespace of a frozen tenant selects it for the policy croft-frozen.
+	// The value is FrozenExceptScale if its people may change the number of replicas, and
+	// FrozenCompletely otherwise. The annotation of the same name is the reason, for
+	// refusals.
+	FrozenLabel = "croft.dev/frozen"
+	// FrozenCompletely and FrozenExceptScale are the values of FrozenLabel.
+	FrozenCompletely  = "Completely"
+	FrozenExceptScale = "ExceptScale"
 	// TagAnnotationPrefix precedes a Pool's tags in annotations of nodes without cloud
 	// tags, such as kwok's.
 	TagAnnotationPrefix = "tags.croft.dev/"

@@ -224,6 +224,46 @@ type TenantSpec struct {
 	// +croft:change=kept | the deletion of the tenant is refused or possible again
 	// +optional
 	Protect bool `json:"protect,omitempty"`
+
+	// Frozen refuses changes of the tenant's namespaces by its people and robots. Controllers
+	// and the platform's admins may still change them. Defaults to no freeze.
+	// +croft:tenants:shown=the freeze of the team's own tenant; refusals show the same
+	// +croft:change=kept, and replaced as before | changes by the team's people and robots are refused or possible again; possible at the time in `until`
+	// +optional
+	Frozen *Freeze `json:"frozen,omitempty"`
+}
+
+// Freeze refuses changes of a tenant's namespaces by its people and robots.
+type Freeze struct {
+	// Reason is the purpose of the freeze, in one line. Refusals show it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\p{Cc}\\\\p{Cf}\\\\p{Zl}\\\\p{Zp}\\\\x{034F}\\\\x{115F}\\\\x{1160}\\\\x{17B4}\\\\x{17B5}\\\\x{180B}-\\\\x{180F}\\\\x{2800}\\\\x{3164}\\\\x{FE00}-\\\\x{FE0F}\\\\x{FFA0}\\\\x{E0100}-\\\\x{E01EF}]')",message="must be one line, without control characters and invisible characters"
+	// +required
+	Reason string `json:"reason"`
+	// Except are the changes that stay possible: scale, the number of replicas. Defaults to
+	// none.
+	// +kubebuilder:validation:MaxItems=1
+	// +listType=set
+	// +optional
+	Except []FreezeException `json:"except,omitempty"`
+	// Until is the end of the freeze, such as 2026-12-01T00:00:00Z. Defaults to no end. At
+	// that time the operator ends the freeze. While no operator runs, it continues.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
+// FreezeException is a change that a freeze allows.
+//
+// +kubebuilder:validation:Enum=scale
+type FreezeException string
+
+// FreezeExceptScale allows requests to the subresource scale, as kubectl scale sends them.
+const FreezeExceptScale FreezeException = "scale"
+
+// Ended reports whether the freeze has ended at a time. At the zero time it has not.
+func (f *Freeze) Ended(now time.Time) bool {
+	return f.Until != nil && !now.IsZero() && !now.Before(f.Until.Time)
 }
 
 // NamespaceMetadata holds labels and annotations of a tenant's namespaces. In values, $(tenant)

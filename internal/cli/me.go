@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +83,15 @@ func (a *app) printMe(m *me.Me) {
 	if len(quota) > 0 {
 		printSafely(a.out, "\n")
 		printTable(a.out, []string{"NAMESPACE", "QUOTA", "USED", "OF", ""}, quota)
+	}
+
+	if len(m.Ending) > 0 {
+		printSafely(a.out, "\n")
+		rows = nil
+		for _, e := range m.Ending {
+			rows = append(rows, []string{e.Namespace, e.Until.UTC().Format(time.RFC3339), "write a later spec.until into TenantNamespace " + e.Request})
+		}
+		printTable(a.out, []string{"NAMESPACE", "IS DELETED AT", "TO KEEP IT"}, rows)
 	}
 
 	if len(m.Refused) > 0 {

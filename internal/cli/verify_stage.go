@@ -64,6 +64,10 @@ func (a *app) newStage(ctx context.Context, o verifyOptions) (stage, *estate.Est
 	if tenant == nil {
 		return nil, nil, fmt.Errorf("--tenant %s: there is no such tenant, or it is not valid: `croft status` lists them", o.tenant)
 	}
+	if tenant.Freeze != nil {
+		return nil, nil, failuref("--tenant %s: nothing was tried: %s; the freeze refuses every attack before its own rule does: "+
+			"run the command without --tenant, or after the freeze", o.tenant, tenant.FreezeNotice)
+	}
 	existing := verify.NewExisting(e, tenant)
 	if err := checkRights(ctx, c, &live.Platforms[0], existing); err != nil {
 		return nil, nil, err

@@ -26,6 +26,7 @@ var tenantSpecFields = fieldPolicy{
 		{"spec.description", "the description of the team's own tenant"},
 		{"spec.deletion", "keeps or deletes the team's namespaces"},
 		{"spec.protect", "whether the tenant is protected from deletion"},
+		{"spec.frozen", "the freeze of the team's own tenant; refusals show the same"},
 	},
 	hidden: []field{},
 }

@@ -43,6 +43,7 @@ func TestCapsule(t *testing.T) {
 		"metadata of some":   {read: capsule("namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, labels: {c: d}}]}"), options: demo, not: []string{`"namespace":`}, findings: []want{{source.NotKept, "labels.c", "all namespaces of a tenant"}}},
 		"a proxy's settings": {read: capsule("owners: [{kind: Group, name: devs, proxySettings: [{kind: Nodes, operations: [List]}]}]"), options: demo, findings: []want{{source.NotKept, "owners[0].proxySettings", "docs/how-to/proxy.md"}}},
 		"device classes":     {read: capsule("deviceClasses: {allowed: [gpu.example.com]}"), options: demo, gives: []string{`"deviceClasses":["gpu.example.com"]`}},
+		"frozen":             {read: capsule("cordoned: true"), options: demo, gives: []string{`"frozen":{"reason":"cordoned in Capsule"}`}, findings: []want{{source.Changed, "spec.cordoned", "write the purpose into reason"}}},
 		"not frozen":         {read: capsule("cordoned: false\npreventDeletion: true"), options: demo, findings: []want{{source.Changed, "spec.preventDeletion", "Retain"}}},
 		"nothing said":       {read: capsule("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
 	} {
@@ -77,7 +78,6 @@ func TestCapsuleRestrictions(t *testing.T) {
 		"a field to come":     {read: capsule("nodePort: 3"), problems: []string{"spec.nodePort: croft migrate does not know"}},
 		"an empty one":        {read: capsule("volumeTypes: []"), problems: []string{"spec.volumeTypes: croft migrate does not know"}},
 		"a setting in it":     {read: capsule("serviceOptions: {allowedServices: {nodePort: false, headless: false}}"), problems: []string{"allowedServices.headless: croft migrate does not know"}},
-		"frozen":              {read: capsule("cordoned: true"), problems: []string{"spec.cordoned: croft does not freeze"}},
 		"marks of Services":   {read: capsule("serviceOptions: {forbiddenAnnotations: {denied: [a]}}"), problems: []string{"spec.serviceOptions.forbiddenAnnotations"}},
 		"a scoped quota":      {read: capsule("resourceQuotas: {items: [{hard: {pods: 1}, scopes: [BestEffort]}]}"), not: []string{`"quota"`}, problems: []string{"items[0].scopes: a tenant's quota counts all its objects, and Capsule deletes its ResourceQuota"}},
 		"limits of pods":      {read: capsule("limitRanges: {items: [{limits: [{type: Pod, max: {cpu: 8}}]}]}"), problems: []string{"limits[0]: a tenant's limits apply to containers"}},

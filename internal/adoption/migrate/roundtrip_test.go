@@ -102,9 +102,11 @@ var isSameJSON = gocmp.Options{
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
 	// No object contains these fields.
-	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion", "Choose"),
+	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion", "Choose", "MaxLifetime"),
 	// Their parameters are replaced: the test compares the objects.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Objects"),
+	// A freeze is temporary.
+	cmpopts.IgnoreFields(estate.Tenant{}, "Freeze", "FreezeNotice"),
 	// These are in Flux's objects, which migrate leaves unchanged.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),

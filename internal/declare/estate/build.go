@@ -144,8 +144,8 @@ func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.No
 	return v1alpha1.NodeClass{AWS: ResolveAWSClass(platform, own)}
 }
 
-// FindNextExpiry returns the time at which the next access of a tenant or the next connection
-// between tenants ends, or the zero time if none does.
+// FindNextExpiry returns the time at which the next access of a tenant, the next connection
+// between tenants or the next freeze ends, or the zero time if none does.
 func (e *Estate) FindNextExpiry() time.Time {
 	var next time.Time
 	for _, t := range e.Tenants {
@@ -156,6 +156,9 @@ func (e *Estate) FindNextExpiry() time.Time {
 		}
 		for _, c := range t.Connections {
 			next = findEarlier(next, c.Until.Time)
+		}
+		if t.Freeze != nil && t.Freeze.Until != nil {
+			next = findEarlier(next, t.Freeze.Until.Time)
 		}
 	}
 	return next

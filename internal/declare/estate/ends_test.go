@@ -64,3 +64,47 @@ tenants:
 		`croft.yaml:8: tenants.shop.access[0].until: must be a time, such as 2026-12-01T00:00:00Z, not the text "2026-12-01"`,
 		`croft.yaml:8: tenants.shop.access[1].until: must be a time, such as 2026-12-01T00:00:00Z, not the number 3`)
 }
+
+// TestFreezeEnds expects a freeze until its end, with one line for the tenant's people, and a warning
+// afterwards.
+func TestFreezeEnds(t *testing.T) {
+	end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	const whole = `{reason: Black Friday, except: [scale], until: 2026-12-01T01:00:00+01:00}`
+	for name, c := range map[string]struct {
+		frozen  string
+		contact string
+		now     time.Time
+		// notice is empty if the tenant is not frozen.
+		notice, warned string
+		nextEnd        time.Time
+	}{
+		"without a time":   {whole, "", time.Time{}, "tenant shop is frozen until 2026-12-01T00:00:00Z: Black Friday", "", end},
+		"before the end":   {whole, "#shop", end.Add(-time.Second), "tenant shop is frozen until 2026-12-01T00:00:00Z: Black Friday (contact: #shop)", "", end},
+		"at the end":       {whole, "", end, "", "croft.yaml:10: tenants.shop.frozen.until: warning: this freeze ended at 2026-12-01T00:00:00Z; remove frozen, or write a later time", time.Time{}},
+		"without an end":   {"{reason: Migration}", "", end, "tenant shop is frozen until a platform admin ends the freeze: Migration", "", time.Time{}},
+		"without a freeze": {"null", "#shop", end, "", "", time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, problems := manifest.Parse("croft.yaml", []byte(base+"pools: {apps: }\ntenants:\n  shop:\n    frozen: "+c.frozen+"\n    pool: apps\n    contact: '"+c.contact+"'\n"))
+			d.Now = c.now
+			e, more := Build(d)
+			if err := append(problems, more...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			shop := e.Tenants[0]
+			if shop.FreezeNotice != c.notice || (shop.Freeze != nil) != (c.notice != "") {
+				t.Errorf("the freeze is %v with the notice %q, want %q", shop.Freeze, shop.FreezeNotice, c.notice)
+			}
+			if got := e.Warnings.Error(); (got == "") != (c.warned == "") || !strings.Contains(got, c.warned) {
+				t.Errorf("warnings %q, want %q", got, c.warned)
+			}
+			if got := e.FindNextExpiry(); !got.Equal(c.nextEnd) {
+				t.Errorf("the next end is %s, want %s", got, c.nextEnd)
+			}
+		})
+	}
+	_, _, problems := read(base + "pools: {apps: }\ntenants: {shop: {pool: apps, frozen: {except: [delete]}}}\n")
+	expect(t, problems,
+		`croft.yaml:8: tenants.shop.frozen.except[0]: "delete" is not allowed; write scale`,
+		`croft.yaml:8: tenants.shop.frozen.reason: is required, but missing`)
+}

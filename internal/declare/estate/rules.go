@@ -77,6 +77,7 @@ var rules = []rule{
 	forEachTenant(checkTenantContainers),
 	forEachTenant(checkTenantAdmins),
 	forEachTenant(checkAccessExpiry),
+	forEachTenant(checkFreezeExpiry),
 	forEachTenant(checkMinimums),
 	forEachTenant(checkSources),
 	forEachTenant(checkRequests),

@@ -124,6 +124,16 @@ func checkAccessExpiry(w *checker, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
+// checkFreezeExpiry warns of a freeze that has ended.
+func checkFreezeExpiry(w *checker, t *v1alpha1.Tenant) []finding {
+	if t.Spec.Frozen == nil || !t.Spec.Frozen.Ended(w.Now) {
+		return nil
+	}
+	return makeWarning(field.NewPath("spec", "frozen", "until"),
+		"this freeze ended at %s; remove frozen, or write a later time",
+		t.Spec.Frozen.Until.UTC().Format(time.RFC3339))
+}
+
 func checkTenantResources(_ *checker, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec")
 	return checkResources(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)

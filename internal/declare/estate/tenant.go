@@ -31,8 +31,10 @@ type Tenant struct {
 	ChosenLabels map[string]map[string]string
 	// Objects are the manifests of objects that exist in every namespace, sorted by kind and name.
 	Objects []Template
-	// MayRequest is the maximum number of requested namespaces.
-	MayRequest int
+	// MayRequest is the maximum number of requested namespaces. MaxLifetime is the maximum time from
+	// a request to the end of its namespace, or 0 without a limit.
+	MayRequest  int
+	MaxLifetime time.Duration
 	// Access has the groups with the Platform's prefix. It does not contain access that has
 	// ended.
 	Access []v1alpha1.Access
@@ -67,12 +69,17 @@ type Tenant struct {
 	Sources  []Source
 	CostCode string
 	Deletion v1alpha1.DeletionPolicy
+	// Freeze is nil if the tenant is not frozen, or no longer.
+	Freeze *v1alpha1.Freeze
+	// FreezeNotice describes the freeze in a line for the tenant's people.
+	FreezeNotice string
 }
 
 func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]string, now time.Time) *Tenant {
 	defaults := &platform.TenantDefaults
 	namespaces := slices.Concat(listNamespaces(t), slices.Sorted(maps.Keys(requested)))
 	quota := resolveQuota(&platform.PlatformSpec, t)
+	freeze, notice := resolveFreeze(t, now)
 	return &Tenant{
 		Name:        t.Name,
 		Pools:       listPools(t),
@@ -92,6 +99,10 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		Sources:     listSources(t),
 		CostCode:    t.Spec.CostCode,
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
+
+		MaxLifetime:  t.Spec.SelfService.GetMaxLifetime(),
+		Freeze:       freeze,
+		FreezeNotice: notice,
 
 		NamespaceLabels:      mergeMetadata(defaults.Namespace.Labels, t.Spec.Namespace.Labels, t.Name),
 		NamespaceAnnotations: mergeMetadata(defaults.Namespace.Annotations, t.Spec.Namespace.Annotations, t.Name),
@@ -139,6 +150,24 @@ func prefixGroups(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
 		}
 	}
 	return all
+}
+
+// resolveFreeze returns the freeze of a tenant with a line that describes it, or nil if the tenant is not
+// frozen.
+func resolveFreeze(t *v1alpha1.Tenant, now time.Time) (freeze *v1alpha1.Freeze, notice string) {
+	freeze = t.Spec.Frozen
+	if freeze == nil || freeze.Ended(now) {
+		return nil, ""
+	}
+	end := "until a platform admin ends the freeze"
+	if freeze.Until != nil {
+		end = "until " + freeze.Until.UTC().Format(time.RFC3339)
+	}
+	notice = "tenant " + t.Name + " is frozen " + end + ": " + freeze.Reason
+	if t.Spec.Contact != "" {
+		notice += " (contact: " + t.Spec.Contact + ")"
+	}
+	return freeze, notice
 }
 
 // listDomains returns all domains that the tenant may serve, starting with those derived from its

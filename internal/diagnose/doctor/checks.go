@@ -49,6 +49,11 @@ var checks = []check{
 		needs:  []string{readPlatform, readAgreements}, find: checkConnections,
 	},
 	{
+		name: "ends", summary: "no namespace that a tenant requested exists after its end",
+		detail: "The operator deletes such namespaces, and may have been down at their end",
+		needs:  []string{readDeclared}, find: checkEnds,
+	},
+	{
 		name: "attacks", summary: "the walls stop a sample of attacks",
 		detail: "Six attacks of `croft verify`, sent as dry runs in the name of members of up to three tenants, beginning with tenants whose walls are broken",
 		needs:  []string{readPlatform, readNamespaces}, reads: []string{readHolds}, find: checkAttacks,

@@ -80,13 +80,14 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 	return nil
 }
 
-// listTestable returns tenants with members and a namespace. Tenants with broken walls come
+// listTestable returns tenants with members and a namespace that are not frozen. Tenants with broken walls come
 // first.
 func (s *Snapshot) listTestable() []*estate.Tenant {
 	var trouble, fine []*estate.Tenant
 	for _, t := range s.listTenants() {
 		switch {
 		case !slices.ContainsFunc(t.Access, func(a v1alpha1.Access) bool { return a.Role == v1alpha1.RoleOperator }):
+		case t.Freeze != nil: // the freeze would refuse every attack
 		case s.RefusedNamespaces[t.Namespaces[0]] != nil || !s.isTenantNamespace(t.Namespaces[0]):
 		case s.isBroken("Tenant/" + t.Name):
 			trouble = append(trouble, t)

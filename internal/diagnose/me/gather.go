@@ -63,7 +63,13 @@ func Gather(ctx context.Context, c client.Client, namespace string) (*Me, error)
 			return nil, err
 		}
 		refused = append(refused, events...)
+		ending, err := m.Namespaces[i].readEnding(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		m.Ending = append(m.Ending, ending...)
 	}
+	slices.SortFunc(m.Ending, func(a, b Ending) int { return a.Until.Compare(b.Until.Time) })
 	for _, w := range refusals.Workloads(refused, time.Now()) {
 		m.Refused = append(m.Refused, w.RefusedWorkload)
 	}
@@ -100,6 +106,22 @@ func (n *Namespace) gather(ctx context.Context, c client.Client, caller *authent
 	}
 	slices.Sort(n.Unreadable)
 	return events.Items, n.readAbilities(ctx, c)
+}
+
+// readEnding reads the TenantNamespaces in the namespace, and returns the ones that end within 24 hours.
+func (n *Namespace) readEnding(ctx context.Context, c client.Reader) ([]Ending, error) {
+	var requests v1alpha1.TenantNamespaceList
+	if err := n.list(ctx, c, "tenantnamespaces", &requests); err != nil {
+		return nil, err
+	}
+	var all []Ending
+	for _, r := range requests.Items {
+		if r.Status.Until != nil && meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionEnding) != nil {
+			all = append(all, Ending{Namespace: r.Name, Request: r.Namespace + "/" + r.Name, Until: *r.Status.Until})
+		}
+	}
+	slices.Sort(n.Unreadable)
+	return all, nil
 }
 
 // list lists a kind, or records that the caller may not.

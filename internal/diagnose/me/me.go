@@ -5,6 +5,7 @@ package me
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -20,6 +21,8 @@ type Me struct {
 	Namespaces []Namespace `json:"namespaces"`
 	// Refused are the workloads whose pods the API server refuses.
 	Refused []v1alpha1.RefusedWorkload `json:"refused,omitempty"`
+	// Ending are the requested namespaces that end within 24 hours, the first to end first.
+	Ending []Ending `json:"ending,omitempty"`
 	// Rules are the rules for the tenant's objects.
 	Rules v1alpha1.TenantRulesSpec `json:"rules"`
 	// Classes are the existing names that a "*" in Rules allows, by kind, if the caller may
@@ -40,6 +43,14 @@ type Namespace struct {
 	Quota []Use `json:"quota,omitempty"`
 	// Unreadable are the kinds that the caller may not read.
 	Unreadable []string `json:"unreadable,omitempty"`
+}
+
+// Ending is a namespace that the tenant requested and that ends soon.
+type Ending struct {
+	Namespace string `json:"namespace"`
+	// Request is the TenantNamespace, as NAMESPACE/NAME.
+	Request string      `json:"request"`
+	Until   metav1.Time `json:"until"`
 }
 
 // Use is the usage of one resource of a quota.

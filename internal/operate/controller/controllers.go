@@ -57,7 +57,7 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins,
 		networks,
 		interfaces.New(cached, store, recorder, clock, networks.Publish),
 		elevation.New(cached, live, store, recorder, clock),
-		selfservice.New(cached, live, store, recorder),
+		selfservice.New(cached, live, store, recorder, clock),
 		refusedpods.New(cached, clock),
 	} {
 		if err := c.Register(ctx, m); err != nil {

@@ -45,8 +45,9 @@ func buildRules(own []string) []rbacv1.PolicyRule {
 		// Requests for elevation: the operator writes their status, and deletes old ones.
 		newRule(croft, []string{"get", "list", "watch", "delete"}, "elevations"),
 		newRule(croft, []string{"patch"}, "elevations/status"),
-		// Requests for namespaces: the operator writes whether they were granted.
-		newRule(croft, read, "tenantnamespaces"),
+		// Requests for namespaces: the operator writes whether they were granted, and deletes
+		// them at their end.
+		newRule(croft, []string{"get", "list", "watch", "delete"}, "tenantnamespaces"),
 		newRule(croft, []string{"patch"}, "tenantnamespaces/status"),
 		newRule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
 

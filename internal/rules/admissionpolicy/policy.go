@@ -205,6 +205,9 @@ type Validating struct {
 	Selection Selection
 	// ExcludingLabels are labels that exclude an object, at the same time as Selection.
 	ExcludingLabels []string
+	// NamespaceLabel is the label of the namespaces whose objects the policy matches. It defaults
+	// to the tenant's label, which all namespaces of tenants have.
+	NamespaceLabel string
 	// IgnoresTenantRules is set if the policy does not read a tenant's rules.
 	IgnoresTenantRules bool
 	// ClusterWide is for objects outside of all namespaces, and for objects that could choose by
@@ -264,6 +267,9 @@ func (v Validating) Objects() []client.Object {
 	}
 	policy.Spec.MatchConstraints.ExcludeResourceRules = toResourceRules(v.ExcludedResources)
 	selector := policy.Spec.MatchConstraints.ObjectSelector
+	if v.NamespaceLabel != "" {
+		policy.Spec.MatchConstraints.NamespaceSelector.MatchExpressions[0].Key = v.NamespaceLabel
+	}
 	for _, label := range v.ExcludingLabels {
 		selector.MatchExpressions = append(selector.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist})

@@ -83,6 +83,15 @@ func GrantToEveryone(a Attack, rule rbacv1.PolicyRule) Attack {
 // and its name is derived from a namespace of the tenant.
 func SendOutsideTenants(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: own + "-" + a.Name}}
+	a = SendInNamespace(namespace, a, right)
+	a.OutsideTenants = true
+	a.Summary += ", in a namespace without a tenant"
+	return a
+}
+
+// SendInNamespace sends the request of an attack or a mirror in a namespace that is created for it, as a
+// user with permission there.
+func SendInNamespace(namespace *corev1.Namespace, a Attack, right rbacv1.PolicyRule) Attack {
 	for _, o := range append(slices.Clone(a.Setup), a.Request.Object) {
 		o.SetNamespace(namespace.Name)
 	}
@@ -91,8 +100,7 @@ func SendOutsideTenants(own string, a Attack, right rbacv1.PolicyRule) Attack {
 	}
 	summary := a.Summary
 	a = GrantToEveryone(a, right)
-	a.OutsideTenants = true
-	a.Summary = summary + ", in a namespace without a tenant"
+	a.Summary = summary
 	a.Setup = append([]client.Object{namespace}, a.Setup...)
 	return a
 }

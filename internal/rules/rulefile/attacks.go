@@ -11,8 +11,10 @@ import (
 	"sync"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -122,7 +124,17 @@ func (f *Cases) buildAttack(c Case, s Scene) (attack.Attack, error) {
 	if a.Request.Verb != attack.Create {
 		a.Setup = []client.Object{a.Request.Object}
 	}
-	return f.addUser(c, a), nil
+	a = f.addUser(c, a)
+	if f.Namespace != nil {
+		a = attack.SendInNamespace(&corev1.Namespace{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   s.Words["own"] + "-" + a.Name,
+				Labels: f.Namespace.Labels, Annotations: f.Namespace.Annotations,
+			},
+		}, a, buildPermission(a.Request))
+	}
+	return a, nil
 }
 
 // addUser sets the user and the permissions of an attack.
@@ -161,6 +173,9 @@ func buildPermission(r *attack.Request) rbacv1.PolicyRule {
 	verbs := []string{string(r.Verb)}
 	if r.Verb == attack.Update {
 		verbs = []string{string(attack.Get), string(attack.Update)}
+	}
+	if r.Subresource != "" {
+		resource.Resource += "/" + r.Subresource
 	}
 	return rbacv1.PolicyRule{APIGroups: []string{kind.Group}, Resources: []string{resource.Resource}, Verbs: verbs}
 }

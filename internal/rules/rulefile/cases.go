@@ -45,9 +45,18 @@ type Cases struct {
 	Tenant   map[string]any `json:"tenant"`
 	Object   map[string]any `json:"object"`
 	Cases    []Case         `json:"cases"`
+	// Namespace, if set, has the labels and annotations of a namespace that is created for each
+	// attack and mirror. The user of the request gets the permission for it.
+	Namespace *Namespace `json:"namespace"`
 
 	reason     string
 	references []string
+}
+
+// Namespace is the metadata of a namespace that is created for an attack.
+type Namespace struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 // Case is a request, and whether a rule refuses it.

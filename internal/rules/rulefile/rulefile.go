@@ -69,6 +69,7 @@ type sharedPart struct {
 	ExcludedResources  []resource        `json:"excludedResources"`
 	Selection          string            `json:"selection"`
 	ExcludingLabels    []string          `json:"excludingLabels"`
+	NamespaceLabel     string            `json:"namespaceLabel"`
 	IgnoresTenantRules bool              `json:"ignoresTenantRules"`
 	ClusterWide        bool              `json:"clusterWide"`
 	WarnOnly           bool              `json:"warnOnly"`

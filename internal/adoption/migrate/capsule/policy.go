@@ -218,9 +218,10 @@ func accountRest(d *draft.Draft, name string, spec source.Field) {
 		f.MarkKept(to)
 	}
 	if f := spec.At("cordoned"); f.IsTrue() {
-		d.ReportLost(f, "croft does not freeze tenants: remove the tenant's access, and set a quota of 0")
+		d.Tenants[name].Spec.Frozen = &v1alpha1.Freeze{Reason: "cordoned in Capsule"}
+		f.MarkChanged(draft.TenantField(name, "frozen"), "write the purpose into reason; the tenant's people may not scale workloads either, unless except lists scale")
 	} else {
-		f.MarkKept(draft.TenantField(name, "access"))
+		f.MarkKept(draft.TenantField(name, "frozen"))
 	}
 	spec.At("forceTenantPrefix").MarkChanged(draft.TenantField(name, "namespaces"), "the platform names the namespaces in croft.yaml")
 	spec.At("podOptions", "additionalMetadata").MarkNotKept("croft does not set custom labels and annotations on pods: set them by a policy of yours")

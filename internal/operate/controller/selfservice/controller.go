@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -46,11 +47,12 @@ type Controller struct {
 	applier  *apply.Applier
 	declared *declared.Store
 	recorder events.EventRecorder
+	clock    clock.PassiveClock
 }
 
 // New returns a Controller. cached is the manager's client.
-func New(cached, live client.Client, d *declared.Store, r events.EventRecorder) *Controller {
-	return &Controller{cached, live, apply.New(live), d, r}
+func New(cached, live client.Client, d *declared.Store, r events.EventRecorder, clock clock.PassiveClock) *Controller {
+	return &Controller{cached, live, apply.New(live), d, r, clock}
 }
 
 // Register adds the controller to the manager. It handles one request at a time: to enforce
@@ -87,6 +89,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, c.writeDecision(ctx, request, request.Status.Tenant, v1alpha1.ReasonNotAllowed,
 			"granted to a tenant that does not declare "+request.Namespace+" any more: delete this request, and create it again")
 	}
+	if until := request.Spec.Until; until != nil && !c.clock.Now().Before(until.Time) {
+		return reconcile.Result{}, c.writeDecision(ctx, request, "", v1alpha1.ReasonNotAllowed,
+			"spec.until: the end has passed: write a later time")
+	}
 	f, err := c.readFacts(ctx, snapshot, tenant, request)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -101,7 +107,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // client creates the namespace in between, grant withdraws the grant, because requests do
 // not adopt namespaces.
 func (c *Controller) grantRequest(ctx context.Context, request *v1alpha1.TenantNamespace, tenant *estate.Tenant, exists bool) error {
-	if err := c.writeDecision(ctx, request, tenant.Name, "", ""); err != nil || exists {
+	end, _ := findEnd(request, tenant.MaxLifetime, c.clock.Now())
+	before := request.DeepCopy()
+	request.Status.Tenant, request.Status.Until = tenant.Name, toTime(end)
+	status.Set(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
+	if err := c.writeStatus(ctx, before, request); err != nil || exists {
 		return err
 	}
 	err := c.applier.CreateNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -128,10 +138,23 @@ func (c *Controller) reportNamespace(ctx context.Context, request *v1alpha1.Tena
 	if err := c.client.Get(ctx, client.ObjectKey{Name: tenant.Name}, object); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	now := c.clock.Now()
+	end, limited := findEnd(request, tenant.MaxLifetime, now)
+	if tenant.Declares(request.Name) {
+		end, limited = time.Time{}, false // the Tenant has taken it over, and it stays
+	}
+	if !end.IsZero() && !now.Before(end) {
+		return reconcile.Result{}, c.endNamespace(ctx, request, tenant)
+	}
 	before := request.DeepCopy()
 	st := &request.Status.Status
-	status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted,
-		estate.ExplainIgnoredLabels(tenant, request.Labels))
+	request.Status.Until = toTime(end)
+	accepted := estate.ExplainIgnoredLabels(tenant, request.Labels)
+	if limited {
+		accepted = strings.TrimPrefix(accepted+"; "+explainLimit(end), "; ")
+	}
+	status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, accepted)
+	setEnding(request, end, now)
 	if slices.Contains(object.Status.Namespaces, request.Name) && meta.IsStatusConditionTrue(object.Status.Conditions, v1alpha1.ConditionReady) {
 		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied, "")
 	} else {
@@ -140,19 +163,15 @@ func (c *Controller) reportNamespace(ctx context.Context, request *v1alpha1.Tena
 		status.Set(st, request.Generation, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonPending,
 			"granted; the walls of tenant "+tenant.Name+" do not protect it yet")
 	}
-	return reconcile.Result{}, c.writeStatus(ctx, before, request)
+	return reconcile.Result{RequeueAfter: findNextStep(end, now)}, c.writeStatus(ctx, before, request)
 }
 
-// writeDecision writes a decision. With an empty reason, the namespace is granted to the tenant.
+// writeDecision writes the reason why a request is not granted. tenant is the tenant to which it was
+// granted earlier, or "".
 func (c *Controller) writeDecision(ctx context.Context, request *v1alpha1.TenantNamespace, tenant, reason, why string) error {
 	before := request.DeepCopy()
 	request.Status.Tenant = tenant
-	st := &request.Status.Status
-	if reason == "" {
-		status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "")
-	} else {
-		status.Set(st, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, why)
-	}
+	status.Set(&request.Status.Status, request.Generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, why)
 	return c.writeStatus(ctx, before, request)
 }
 
@@ -173,6 +192,12 @@ func (c *Controller) writeStatus(ctx context.Context, before, request *v1alpha1.
 		event.Emit(c.recorder, request, corev1.EventTypeNormal, turned.Reason, "Request", strings.TrimSpace(note))
 		log.FromContext(ctx).Info("decided on a request for a namespace", "tenant", request.Status.Tenant, "generation", request.Generation,
 			"ready", string(turned.Status), "reason", turned.Reason, "message", turned.Message)
+	}
+	if ending := meta.FindStatusCondition(request.Status.Conditions, v1alpha1.ConditionEnding); ending != nil {
+		was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionEnding)
+		if was == nil || was.Reason != ending.Reason {
+			event.Emit(c.recorder, request, corev1.EventTypeWarning, ending.Reason, "Request", ending.Message)
+		}
 	}
 	return nil
 }

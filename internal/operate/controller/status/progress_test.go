@@ -68,6 +68,7 @@ func TestEveryReason(t *testing.T) {
 		v1alpha1.ReasonReady, v1alpha1.ReasonAccepted, v1alpha1.ReasonApplied, v1alpha1.ReasonEnforced, v1alpha1.ReasonPlacementReady,
 		v1alpha1.ReasonNodePoolReady, v1alpha1.ReasonInterfacesKept, v1alpha1.ReasonAddressesAvailable, v1alpha1.ReasonRangeNearlyFull,
 		v1alpha1.ReasonGranted, v1alpha1.ReasonEnded, v1alpha1.ReasonAgreed, v1alpha1.ReasonConsentPending,
+		v1alpha1.ReasonEndsWithinDay, v1alpha1.ReasonEndsWithinHour,
 		// Only Nodes have these.
 		v1alpha1.ReasonLinksReady, v1alpha1.ReasonInterfacesUnknown, v1alpha1.ReasonLinkMissing, v1alpha1.ReasonLinkFailed,
 		v1alpha1.ReasonPodNetworksReady, v1alpha1.ReasonNotRegistered, v1alpha1.ReasonInterfacesPending, v1alpha1.ReasonLinksPending,

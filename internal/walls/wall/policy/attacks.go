@@ -42,7 +42,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		s.buildEscapeAttacks(), s.buildPodAttacks(), s.buildShareAttacks(), s.buildSizeAttacks(), s.buildVolumeAttacks(),
 		s.buildClaimAttacks(), s.buildRequestAttacks(), s.buildAddonMirrors(), s.buildControlAttacks(),
 		s.buildSharingMirrors(), s.buildIdentityMirrors(), s.buildTokenAttacks(), s.buildSourceMirrors(),
-		s.buildBoundsAttacks(), s.buildOutsideMirrors(), s.buildFileAttacks(),
+		s.buildBoundsAttacks(), s.buildOutsideMirrors(), s.buildFrozenAttacks(), s.buildFileAttacks(),
 	} {
 		all = append(all, attacks...)
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,13 @@ func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 	annotations := joinMaps(t.NamespaceAnnotations, buildSizeAnnotations(&t.Allowances))
 	if anchor, ok := t.Requested[name]; ok {
 		annotations[v1alpha1.RequestedAnnotation] = anchor
+	}
+	if t.Freeze != nil {
+		annotations[v1alpha1.FrozenLabel] = t.FreezeNotice
+		labels[v1alpha1.FrozenLabel] = v1alpha1.FrozenCompletely
+		if slices.Contains(t.Freeze.Except, v1alpha1.FreezeExceptScale) {
+			labels[v1alpha1.FrozenLabel] = v1alpha1.FrozenExceptScale
+		}
 	}
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},

@@ -33,6 +33,7 @@ var expressionParts = template.FuncMap{
 	"comparable":          func() string { return admissionpolicy.Comparable },
 	"countBytes":          countBytes,
 	"countListedNames":    countListedNames,
+	"everyNamespace":      func() string { return everyNamespace },
 	"findClass":           findClass,
 	"formatAllowed":       formatAllowed,
 	"formatAnnotations":   formatAnnotations,

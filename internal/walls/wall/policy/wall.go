@@ -29,7 +29,7 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 		read("croft-role-bindings"), read("croft-roles"),
 		read("croft-accounts"), read("croft-events"), read("croft-finalizers"),
 		read("croft-flux"), read("croft-flux-sources"), read("croft-argocd"),
-		read("croft-sizes"), read("croft-autoscalers"),
+		read("croft-sizes"), read("croft-autoscalers"), read("croft-frozen"),
 	}
 }
 
