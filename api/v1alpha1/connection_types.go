@@ -20,6 +20,20 @@ type Caller struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && !format.qualifiedName().validate(k).hasValue())",message="must be labels of pods, such as {app: api}"
 	// +optional
 	Pods map[string]LabelValue `json:"pods,omitempty"`
+	// Services are Services of this tenant to which routes of the other tenant may send
+	// requests, on all ports of the Service: NAME in the tenant's first namespace, or
+	// NAMESPACE/NAME. Defaults to none.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=set
+	// +optional
+	Services []ConsentReference `json:"services,omitempty"`
+	// Gateways are Gateways of this tenant to which routes and ListenerSets of the other
+	// tenant may attach: NAME in the tenant's first namespace, or NAMESPACE/NAME. The Gateway
+	// has to allow them, too, by a selector for a label of croft. Defaults to none.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=set
+	// +optional
+	Gateways []ConsentReference `json:"gateways,omitempty"`
 	// Until is the end of the consent, at which the connections close. Defaults to no end.
 	// +optional
 	Until ConsentEnd `json:"until,omitempty"`
@@ -50,6 +64,12 @@ type Call struct {
 // +kubebuilder:validation:MaxItems=16
 // +listType=set
 type ConsentPorts []intstr.IntOrString
+
+// ConsentReference names an object of a tenant: NAME in its first namespace, or NAMESPACE/NAME.
+//
+// +kubebuilder:validation:MaxLength=127
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be NAME or NAMESPACE/NAME, such as api or shop-test/api"
+type ConsentReference string
 
 // LabelValue is the value of a label.
 //

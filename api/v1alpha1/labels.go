@@ -16,9 +16,19 @@ const (
 	// PlacementLabel with the value Gatekeeper marks namespaces with a tenant's rules
 	// below RulesAnnotationPrefix. Gatekeeper's constraints select them by it.
 	PlacementLabel = "croft.dev/placement"
-	// ConsentLabel on a network policy names the other tenant of a connection to which two
-	// tenants have agreed.
+	// ConsentLabel on a network policy or a ReferenceGrant names the other tenant of a
+	// connection to which two tenants have agreed.
 	ConsentLabel = "croft.dev/consent"
+	// ServiceLabelPrefix begins the labels of namespaces whose routes may send requests to a Service
+	// of another tenant. The namespace and the name of the Service follow:
+	// "croft.dev/service.shop.api". Admission policies read them, and their value is Agreed.
+	ServiceLabelPrefix = "croft.dev/service."
+	// GatewayLabelPrefix begins the labels of namespaces whose routes and ListenerSets may attach
+	// to a Gateway of another tenant, as "croft.dev/gateway.shop.web". The Gateway selects
+	// them.
+	GatewayLabelPrefix = "croft.dev/gateway."
+	// Agreed is the value of labels that begin with ServiceLabelPrefix or GatewayLabelPrefix.
+	Agreed = "agreed"
 	// ManagedByLabel with the value ManagedBy marks every object that croft made.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of ManagedByLabel, and the name of croft's field manager.

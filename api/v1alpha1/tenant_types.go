@@ -611,6 +611,18 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	ClusterIPs []string `json:"clusterIPs,omitzero"`
+	// LoadBalancerClasses are the classes that Services of type LoadBalancer may choose, such as
+	// service.k8s.aws/nlb. Defaults to none: the cluster's default implementation serves the
+	// Service. A webhook that sets a class, such as the AWS Load Balancer Controller's, requires
+	// it here.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=none | Services of these classes of load balancers
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=127
+	// +listType=set
+	// +optional
+	LoadBalancerClasses []string `json:"loadBalancerClasses,omitzero"`
 	// MaxTokenExpirationSeconds is the maximum lifetime of a requested service account
 	// token (kubectl create token). Defaults to 86400, a day. Tokens in pods are not
 	// affected: the kubelet requests them, and they end with their pod.

@@ -133,6 +133,7 @@ type TenantRulesSpec struct {
 	Issuers []string `json:"issuers"`
 	// IssuerTypes are the allowed types of Issuers.
 	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:items:MaxLength=32
 	// +listType=atomic
 	// +required
 	IssuerTypes []string `json:"issuerTypes"`
@@ -157,6 +158,7 @@ type TenantRulesSpec struct {
 	// VolumeTypes are volume types that pods may mount in addition to the harmless ones.
 	// Rules from before the field allow none.
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=32
 	// +kubebuilder:default={}
 	// +listType=atomic
 	// +required
@@ -195,6 +197,14 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	ClusterIPs []string `json:"clusterIPs"`
+	// LoadBalancerClasses are the classes that Services of type LoadBalancer may choose. Rules
+	// from before the field allow none.
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=127
+	// +kubebuilder:default={}
+	// +listType=atomic
+	// +required
+	LoadBalancerClasses []string `json:"loadBalancerClasses"`
 	// MaxTokenExpirationSeconds is the maximum lifetime of a requested service account
 	// token.
 	// +required

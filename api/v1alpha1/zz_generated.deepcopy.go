@@ -359,6 +359,11 @@ func (in *Allowances) DeepCopyInto(out *Allowances) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.LoadBalancerClasses != nil {
+		in, out := &in.LoadBalancerClasses, &out.LoadBalancerClasses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.MaxTokenExpirationSeconds != nil {
 		in, out := &in.MaxTokenExpirationSeconds, &out.MaxTokenExpirationSeconds
 		*out = new(int64)
@@ -503,6 +508,16 @@ func (in *Caller) DeepCopyInto(out *Caller) {
 		for key, val := range *in {
 			(*out)[key] = val
 		}
+	}
+	if in.Services != nil {
+		in, out := &in.Services, &out.Services
+		*out = make([]ConsentReference, len(*in))
+		copy(*out, *in)
+	}
+	if in.Gateways != nil {
+		in, out := &in.Gateways, &out.Gateways
+		*out = make([]ConsentReference, len(*in))
+		copy(*out, *in)
 	}
 }
 
@@ -2199,6 +2214,11 @@ func (in *TenantRulesSpec) DeepCopyInto(out *TenantRulesSpec) {
 	}
 	if in.ClusterIPs != nil {
 		in, out := &in.ClusterIPs, &out.ClusterIPs
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.LoadBalancerClasses != nil {
+		in, out := &in.LoadBalancerClasses, &out.LoadBalancerClasses
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

@@ -67,12 +67,12 @@ func (c *consents) listSides(caller, callee string) []consentSide {
 	sides := []consentSide{{Tenant: caller, Field: "network.calls." + callee}, {Tenant: callee, Field: "network.callers." + caller}}
 	if t := c.tenants[caller]; t != nil {
 		if call, ok := t.Network.Calls[callee]; ok {
-			sides[0].Consent = describeConsent(call.Ports, call.Pods, call.Until)
+			sides[0].Consent = describeConsent(call.Ports, call.Pods, nil, nil, call.Until)
 		}
 	}
 	if t := c.tenants[callee]; t != nil {
 		if call, ok := t.Network.Callers[caller]; ok {
-			sides[1].Consent = describeConsent(call.Ports, call.Pods, call.Until)
+			sides[1].Consent = describeConsent(call.Ports, call.Pods, call.Services, call.Gateways, call.Until)
 		}
 	}
 	if sides[0].Consent == "" && sides[1].Consent == "" {
@@ -81,7 +81,9 @@ func (c *consents) listSides(caller, callee string) []consentSide {
 	return sides
 }
 
-func describeConsent(ports v1alpha1.ConsentPorts, pods map[string]v1alpha1.LabelValue, until v1alpha1.ConsentEnd) string {
+func describeConsent(
+	ports v1alpha1.ConsentPorts, pods map[string]v1alpha1.LabelValue, services, gateways []v1alpha1.ConsentReference, until v1alpha1.ConsentEnd,
+) string {
 	parts := []string{"every port"}
 	if len(ports) > 0 {
 		parts = []string{"ports " + strings.Join(formatPorts(ports), ", ")}
@@ -93,6 +95,14 @@ func describeConsent(ports v1alpha1.ConsentPorts, pods map[string]v1alpha1.Label
 		}
 		parts = append(parts, "pods "+strings.Join(labels, ","))
 	}
+	for _, named := range []struct {
+		word       string
+		references []v1alpha1.ConsentReference
+	}{{"Services of routes", services}, {"Gateways", gateways}} {
+		if len(named.references) > 0 {
+			parts = append(parts, named.word+" "+strings.Join(formatReferences(named.references), ", "))
+		}
+	}
 	if end := until.Time(); !end.IsZero() {
 		word := "until "
 		if !time.Now().Before(end) {
@@ -101,6 +111,14 @@ func describeConsent(ports v1alpha1.ConsentPorts, pods map[string]v1alpha1.Label
 		parts = append(parts, word+end.Format(time.RFC3339))
 	}
 	return strings.Join(parts, "; ")
+}
+
+func formatReferences(references []v1alpha1.ConsentReference) []string {
+	all := make([]string, len(references))
+	for i, reference := range references {
+		all[i] = string(reference)
+	}
+	return all
 }
 
 func formatPorts(ports []intstr.IntOrString) []string {

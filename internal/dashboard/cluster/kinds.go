@@ -30,7 +30,7 @@ var served = []struct{ groupVersion, namespaced, clusterScoped string }{
 	{"scheduling.k8s.io/v1", "", "PriorityClass"},
 	{"node.k8s.io/v1", "", "RuntimeClass"},
 	{"apiregistration.k8s.io/v1", "", "APIService"},
-	{"gateway.networking.k8s.io/v1", "Gateway HTTPRoute GRPCRoute TLSRoute ReferenceGrant", "GatewayClass"},
+	{"gateway.networking.k8s.io/v1", "Gateway ListenerSet HTTPRoute GRPCRoute TLSRoute ReferenceGrant", "GatewayClass"},
 	{"gateway.networking.k8s.io/v1alpha2", "TLSRoute", ""},
 	{"gateway.networking.k8s.io/v1beta1", "ReferenceGrant", ""},
 	{"croft.dev/v1alpha1", "TenantRules TenantNamespace Elevation", "Platform Pool Tenant SecondaryNetwork"},

@@ -23,6 +23,11 @@ type Connection struct {
 	// CallerPods and CalleePods are labels of the two tenants' pods. Without labels, all of
 	// the tenant's pods are included.
 	CallerPods, CalleePods map[string]string
+	// Services and Gateways are the callee's objects that routes and ListenerSets of the caller
+	// may name, as NAMESPACE/NAME, sorted.
+	Services, Gateways []string
+	// CallerNamespaces are the caller's namespaces.
+	CallerNamespaces []string
 	// Until is the earlier end of the two consents. It is zero if neither ends.
 	Until metav1.Time
 }
@@ -54,6 +59,8 @@ type consent struct {
 	ports v1alpha1.ConsentPorts
 	pods  map[string]v1alpha1.LabelValue
 	until v1alpha1.ConsentEnd
+	// services and gateways are objects of the tenant that consents to callers.
+	services, gateways []v1alpha1.ConsentReference
 }
 
 const (
@@ -69,11 +76,11 @@ func listConsents(t *v1alpha1.Tenant) []consent {
 	var all []consent
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Network.Callers)) {
 		c := t.Spec.Network.Callers[name]
-		all = append(all, consent{t, name, fieldCallers, c.Ports, c.Pods, c.Until})
+		all = append(all, consent{t, name, fieldCallers, c.Ports, c.Pods, c.Until, c.Services, c.Gateways})
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Network.Calls)) {
 		c := t.Spec.Network.Calls[name]
-		all = append(all, consent{t, name, fieldCalls, c.Ports, c.Pods, c.Until})
+		all = append(all, consent{t, name, fieldCalls, c.Ports, c.Pods, c.Until, nil, nil})
 	}
 	return all
 }
@@ -181,7 +188,9 @@ func (w *checker) resolveConsent(c consent) (*Connection, string) {
 	return &Connection{
 		Caller: caller.by.Name, Callee: callee.by.Name, Ports: ports,
 		CallerPods: toLabels(caller.pods), CalleePods: toLabels(callee.pods),
-		Until: metav1.NewTime(findEarlier(caller.until.Time(), callee.until.Time())),
+		Services: w.resolveReferences(callee.by, callee.services), Gateways: w.resolveReferences(callee.by, callee.gateways),
+		CallerNamespaces: w.listAllNamespaces(caller.by),
+		Until:            metav1.NewTime(findEarlier(caller.until.Time(), callee.until.Time())),
 	}, ""
 }
 
@@ -245,6 +254,7 @@ func checkConsents(w *checker, t *v1alpha1.Tenant) []finding {
 				all = append(all, makeFinding(at.Child("ports").Index(i), "%s", err)...)
 			}
 		}
+		all = append(all, w.checkReferences(c)...)
 		_, reason := w.resolveConsent(c)
 		switch {
 		case reason == "":

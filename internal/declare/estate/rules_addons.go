@@ -32,7 +32,7 @@ var notGiven = []struct {
 	{"contains routes whose hosts croft does not check: tenants write Ingresses and routes of the Gateway API", []string{
 		"networking.istio.io", "traefik.io", "traefik.containo.us", "projectcontour.io", "getambassador.io", "configuration.konghq.com",
 		"k8s.nginx.org", "appmesh.k8s.aws", "elbv2.k8s.aws", "eks.amazonaws.com", "externaldns.k8s.io", "route.openshift.io", "apisix.apache.org",
-		"gateway.envoyproxy.io",
+		"gateway.envoyproxy.io", "gateway.networking.x-k8s.io",
 	}},
 	{"has controllers that write any object on request, with rights to the whole cluster", []string{
 		"argoproj.io/applications", "argoproj.io/applicationsets", "argoproj.io/appprojects", "operators.coreos.com", "helm.cattle.io", "velero.io", "pkg.crossplane.io", "apiextensions.crossplane.io", "rbac.crossplane.io",

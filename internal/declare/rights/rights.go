@@ -39,7 +39,7 @@ var team = []rbacv1.PolicyRule{
 	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}},
 	{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "networkpolicies"}},
 	{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"roles", "rolebindings"}},
-	{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"gateways", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"}},
+	{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"gateways", "listenersets", "httproutes", "grpcroutes", "tlsroutes", "referencegrants"}},
 	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"certificates", "issuers"}},
 	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims", "resourceclaimtemplates"}},
 	{APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"}},

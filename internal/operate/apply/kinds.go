@@ -88,12 +88,17 @@ var (
 		{Group: "policy.networking.k8s.io", Version: "v1alpha2", Kind: "ClusterNetworkPolicy"},
 		{Group: "networking.k8s.aws", Version: "v1alpha1", Kind: "ClusterNetworkPolicy"},
 	}
-	// NetworkPolicyKinds are Kubernetes' own network policies. AgreementKinds are the network
-	// policies of all dialects of which a connection between tenants consists.
+	// NetworkPolicyKinds are Kubernetes' own network policies. AgreementKinds are the objects
+	// of which a connection between tenants consists.
 	NetworkPolicyKinds = []schema.GroupVersionKind{
 		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 	}
-	AgreementKinds = slices.Concat(NetworkPolicyKinds, DialectKinds, ClusterDialectKinds)
+	AgreementKinds = slices.Concat(NetworkPolicyKinds, DialectKinds, ClusterDialectKinds, GrantKinds)
+	// GrantKinds allow routes of other tenants to send requests to a tenant's Services. A
+	// cluster without the Gateway API has none of them.
+	GrantKinds = []schema.GroupVersionKind{
+		{Group: "gateway.networking.k8s.io", Version: "v1beta1", Kind: "ReferenceGrant"},
+	}
 	// SourceKinds are the Flux kinds in one tenant's namespaces. A cluster without Flux
 	// has none of them. The Kustomization is deleted before its source.
 	SourceKinds = []schema.GroupVersionKind{
@@ -109,5 +114,5 @@ var (
 	}
 	// OptionalKinds are the kinds in one tenant's namespaces on which the walls do not
 	// depend.
-	OptionalKinds = slices.Concat(SourceKinds, NetworkKinds)
+	OptionalKinds = slices.Concat(SourceKinds, NetworkKinds, GrantKinds)
 )

@@ -171,7 +171,7 @@ func rulesCarried(b *bench) {
 		s.Namespaces, s.PlatformNamespaces, s.AllowCIDRs, s.Domains, s.Registries = empty, empty, empty, empty, empty
 		s.PriorityClasses, s.RuntimeClasses, s.StorageClasses, s.IngressClasses, s.GatewayClasses, s.CSIDrivers = empty, empty, empty, empty, empty, empty
 		s.Issuers, s.IssuerTypes, s.SourceHosts, s.DeviceClasses, s.VolumeAttributesClasses = empty, empty, empty, empty, empty
-		s.Subjects, s.CloudIdentities, s.ClusterIPs, s.VolumeTypes = empty, empty, empty, []v1alpha1.VolumeType{}
+		s.Subjects, s.CloudIdentities, s.ClusterIPs, s.VolumeTypes, s.LoadBalancerClasses = empty, empty, empty, []v1alpha1.VolumeType{}, empty
 		s.ServiceTypes, s.ImagePullPolicies = []corev1.ServiceType{}, []corev1.PullPolicy{}
 		s.Annotations, s.UnknownAnnotations = empty, v1alpha1.UnknownAllow
 		for _, o := range []client.Object{namespace, rules} {

@@ -104,6 +104,7 @@ func findMarks(have map[string]string) map[string]any {
 	for key := range maps.Keys(have) {
 		switch {
 		case slices.Contains(ownMarks, key), strings.HasPrefix(key, v1alpha1.RulesAnnotationPrefix),
+			isReferenceLabel(key),
 			key == v1alpha1.ManagedByLabel && have[key] == v1alpha1.ManagedBy:
 			marks[key] = nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -36,6 +37,31 @@ func (a *Applier) Withdraw(ctx context.Context, namespace *corev1.Namespace, ten
 		change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: fmt.Errorf("delete: %w", err)}
 	}
 	return append(changes, change), change.Err
+}
+
+// CloseReferences removes the labels of a namespace whose routes may name other tenants' Services and
+// Gateways. A retained namespace keeps its other labels, and nothing would remove these at the end of
+// the consent.
+func (a *Applier) CloseReferences(ctx context.Context, namespace *corev1.Namespace) ([]Change, error) {
+	labels := map[string]any{}
+	for key := range namespace.Labels {
+		if isReferenceLabel(key) {
+			labels[key] = nil
+		}
+	}
+	if len(labels) == 0 {
+		return nil, nil
+	}
+	change := Change{Ref: Ref{corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKeyFromObject(namespace)}, Action: Configured}
+	if err := a.mergeMetadata(ctx, namespace, map[string]any{"labels": labels}); client.IgnoreNotFound(err) != nil {
+		change.Action, change.Err = Failed, &ObjectError{Ref: change.Ref, Err: fmt.Errorf("remove labels: %w", err)}
+	}
+	return []Change{change}, change.Err
+}
+
+// isReferenceLabel reports whether a label lets routes of a namespace name an object of another tenant.
+func isReferenceLabel(key string) bool {
+	return strings.HasPrefix(key, v1alpha1.ServiceLabelPrefix) || strings.HasPrefix(key, v1alpha1.GatewayLabelPrefix)
 }
 
 // DiffWithdraw returns the deletions that Withdraw would make, in the format of Diff.

@@ -65,6 +65,8 @@ func buildRules(own []string) []rbacv1.PolicyRule {
 		newRule("notification.toolkit.fluxcd.io", keep, "receivers"),
 		// The kind by which Multus attaches pods to secondary networks.
 		newRule("k8s.cni.cncf.io", keep, "network-attachment-definitions"),
+		// The ReferenceGrants for routes between tenants.
+		newRule("gateway.networking.k8s.io", keep, "referencegrants"),
 		// The number of addresses of secondary networks that whereabouts has assigned to
 		// pods.
 		newRule("whereabouts.cni.cncf.io", []string{"list", "watch"}, "ippools"),

@@ -58,11 +58,12 @@ tenants:
     access: [{group: shop-devs, role: operator}, {group: ci, role: deployer}]
     deletion: Delete
     quota: {}
+    network: {callers: {far: {ports: [443], services: [api]}}}
     sources:
       app: {git: "https://git.example.org/deploy", webhook: {type: github, secretRef: {name: hook}}}
       oci: {oci: "oci://registry.example.org/tools"}
   legacy: {pool: apps, namespaces: [old], deletion: Delete, quota: {pods: "30"}, limits: {max: {cpu: "1"}}, access: [{group: legacy-devs, role: operator}]}
-  far: {pool: telco, networks: [n4], deletion: Delete, quota: {}, access: [{group: far-devs, role: operator}]}
+  far: {pool: telco, networks: [n4], network: {calls: {shop: {}}}, deletion: Delete, quota: {}, access: [{group: far-devs, role: operator}]}
 `
 
 // life is the platform that lifeFile declares.

@@ -95,7 +95,7 @@ func TestRights(t *testing.T) {
 	f.define(secondary.IPPool, "ippools")
 	f.defineReadinessRules()
 	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.Flux, sandbox.KarpenterAWS, sandbox.NetworkPolicyAPI, sandbox.AmazonVPC,
-		sandbox.Calico, sandbox.CalicoStorage); err != nil {
+		sandbox.Calico, sandbox.CalicoStorage, sandbox.GatewayAPI); err != nil {
 		t.Fatal(err)
 	}
 	stop := f.Operate()

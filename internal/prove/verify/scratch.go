@@ -124,6 +124,7 @@ func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 		Egress: v1alpha1.EgressOpen,
 		Callers: map[string]v1alpha1.Caller{other: {
 			Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9443), intstr.FromInt32(9444)}, Pods: agreedPods,
+			Services: []v1alpha1.ConsentReference{"croft-verify"}, Gateways: []v1alpha1.ConsentReference{"croft-verify"},
 		}},
 		Calls: map[string]v1alpha1.Call{other: {}},
 	}
@@ -145,7 +146,7 @@ func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 			MaxHelmReleaseBytes:              ptr.To[int64](64 << 10),
 			MaxOtherObjectBytes:              ptr.To[int64](64 << 10),
 			DoNotDisrupt:                     ptr.To(false),
-			ShareWith:                        []v1alpha1.Sharer{}, CloudIdentities: []string{}, ClusterIPs: []string{},
+			ShareWith:                        []v1alpha1.Sharer{}, CloudIdentities: []string{}, ClusterIPs: []string{}, LoadBalancerClasses: []string{},
 			MaxTokenExpirationSeconds: ptr.To[int64](3600), TokenSecrets: ptr.To(false),
 			Annotations: []string{}, UnknownAnnotations: v1alpha1.UnknownDeny,
 		},
@@ -175,6 +176,7 @@ func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 			DoNotDisrupt:    ptr.To(true),
 			ShareWith:       []v1alpha1.Sharer{{Group: "*"}, {User: "*"}, {ServiceAccount: "croft-verify/*"}},
 			CloudIdentities: []string{"arn:aws:iam::111122223333:role/croft-verify", "arn:aws:iam::444455556666:role/*"}, ClusterIPs: all,
+			LoadBalancerClasses:       []string{"croft-verify.example/lb"},
 			MaxTokenExpirationSeconds: ptr.To[int64](7200), TokenSecrets: ptr.To(true),
 			Annotations: []string{
 				"nginx.ingress.kubernetes.io/auth-url=https://login.corp.example.org/auth", "alb.ingress.kubernetes.io/certificate-arn", "ad.datadoghq.com/",
@@ -219,9 +221,10 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 // costs.
 func (s *Scratch) Objects() []client.Object {
 	all := append(wall.TenantObjects(s.platform, s.attacker), wall.TenantObjects(s.platform, s.target)...)
-	// Most clusters do not have the kind, and no attack needs one.
+	// Many clusters do not have these kinds, and no attack needs one.
 	return slices.DeleteFunc(all, func(o client.Object) bool {
-		return o.GetObjectKind().GroupVersionKind() == network.DefinitionKind
+		kind := o.GetObjectKind().GroupVersionKind()
+		return kind == network.DefinitionKind || kind == network.GrantKind
 	})
 }
 

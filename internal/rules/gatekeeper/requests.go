@@ -45,6 +45,9 @@ var constrained = []requiredRequest{
 	{"gateway.networking.k8s.io", "HTTPRoute", "httproutes", "", write},
 	{"gateway.networking.k8s.io", "GRPCRoute", "grpcroutes", "", write},
 	{"gateway.networking.k8s.io", "TLSRoute", "tlsroutes", "", write},
+	{"gateway.networking.k8s.io", "TCPRoute", "tcproutes", "", write},
+	{"gateway.networking.k8s.io", "UDPRoute", "udproutes", "", write},
+	{"gateway.networking.k8s.io", "ListenerSet", "listenersets", "", write},
 	{"cert-manager.io", "Certificate", "certificates", "", write},
 }
 

@@ -106,7 +106,10 @@ var samples = map[string]any{
 		ingress: [{action: Allow, source: {nets: [10.0.0.0/8], notNets: [10.1.0.0/16], ports: [53]}, destination: {nets: [10.0.0.0/8], ports: [53]}}],
 		egress: [{action: Allow, protocol: UDP, source: {nets: [10.0.0.0/8]}, destination: {nets: [0.0.0.0/0], notNets: [169.254.169.254/32], ports: [53]}, metadata: {annotations: {a: b}}}]}}`,
 	"httproutes": `{spec: {hostnames: [h.shop.example.org], parentRefs: [{name: a}], rules: [{matches: [{headers: [{name: a}], queryParams: [{name: a}]}], filters: [{type: a}], backendRefs: [{name: a, filters: [{type: a}]}]}]}}`,
-	"gateways":   `{spec: {gatewayClassName: a, addresses: [{value: a}], listeners: [{name: a, hostname: h.shop.example.org, allowedRoutes: {kinds: [{kind: a}], namespaces: {selector: {matchLabels: {a: b}}}}, tls: {certificateRefs: [{name: a}], options: {a: b}}}], infrastructure: {labels: {a: b}, annotations: {a: b}}}}`,
+	"gateways": `{spec: {gatewayClassName: a, addresses: [{value: a}], listeners: [{name: a, hostname: h.shop.example.org,
+		allowedRoutes: {kinds: [{kind: a}], namespaces: {from: Selector, selector: {matchLabels: {a: b}, matchExpressions: [{key: a, operator: In, values: [a]}]}}},
+		tls: {certificateRefs: [{name: a, namespace: shop}], options: {a: b}}}], infrastructure: {labels: {a: b}, annotations: {a: b}}}}`,
+	"referencegrants": `{spec: {from: [{group: a, kind: a, namespace: shop}], to: [{group: a, kind: a}]}}`,
 	"certificates": `{spec: {issuerRef: {name: a}, dnsNames: [h.shop.example.org], commonName: a, ipAddresses: [10.0.0.1], uris: [a], emailAddresses: [a], otherNames: [{oid: a}], usages: [a], subject: {organizations: [a]}, secretTemplate: {annotations: {a: b}, labels: {a: b}},
 		additionalOutputFormats: [{type: a}]}}`,
 	"kustomizations":                 `{spec: {sourceRef: {kind: a, name: a}, dependsOn: [{name: a}], healthChecks: [{kind: a}], images: [{name: a}], patches: [{patch: a}], components: [a], postBuild: {substitute: {a: b}, substituteFrom: [{kind: a}]}}}`,
@@ -118,22 +121,28 @@ var samples = map[string]any{
 	"gitrepositories":                `{spec: {url: a, provider: aws, include: [{repository: {name: a}}], sparseCheckout: [a]}}`,
 }
 
-const hostnames = "the Gateway API's definition allows 16 hostnames"
+const (
+	hostnames = "the Gateway API's definition allows 16 hostnames"
+	listeners = "the Gateway API's definition allows 64 listeners"
+)
 
 // boundedByKubernetes has the resources whose lists the API server bounds before it evaluates
 // policies. A key is a resource, for all policies, or POLICY/RESOURCE.
 var boundedByKubernetes = map[string]string{
 	"croft-routes/httproutes": hostnames, "croft-routes/grpcroutes": hostnames, "croft-routes/tlsroutes": hostnames,
-	"croft-gateways/gateways": "the Gateway API's definition allows 64 listeners",
-	"resourceclaims":          "Kubernetes allows 32 requests, with 8 alternatives each (DeviceRequestsMaxSize, FirstAvailableDeviceRequestMaxSize)",
-	"resourceclaimtemplates":  "Kubernetes allows 32 requests, with 8 alternatives each (DeviceRequestsMaxSize, FirstAvailableDeviceRequestMaxSize)",
+	"croft-routes/tcproutes": hostnames, "croft-routes/udproutes": hostnames,
+	"croft-gateways/gateways": listeners, "croft-gateways/listenersets": listeners,
+	"croft-references/referencegrants": "the Gateway API's definition allows 16 entries in from",
+	"resourceclaims":                   "Kubernetes allows 32 requests, with 8 alternatives each (DeviceRequestsMaxSize, FirstAvailableDeviceRequestMaxSize)",
+	"resourceclaimtemplates":           "Kubernetes allows 32 requests, with 8 alternatives each (DeviceRequestsMaxSize, FirstAvailableDeviceRequestMaxSize)",
 }
 
 func init() {
 	for name, like := range map[string]string{
 		"networkpolicies.projectcalico.org": "networkpolicies.crd.projectcalico.org",
-		"grpcroutes":                        "httproutes", "tlsroutes": "httproutes",
-		"helmcharts": "gitrepositories", "provisioningrequests": "capacitybuffers", "workloads": "capacitybuffers", "podgroups": "capacitybuffers",
+		"grpcroutes":                        "httproutes", "tlsroutes": "httproutes", "tcproutes": "httproutes", "udproutes": "httproutes",
+		"listenersets": "gateways",
+		"helmcharts":   "gitrepositories", "provisioningrequests": "capacitybuffers", "workloads": "capacitybuffers", "podgroups": "capacitybuffers",
 		"applicationsets": "applications", "appprojects": "applications",
 		"ocirepositories": "gitrepositories", "helmrepositories": "gitrepositories", "buckets": "gitrepositories",
 	} {
@@ -337,6 +346,7 @@ func longRules(egress v1alpha1.Egress) *v1alpha1.TenantRules {
 		Issuers: many(32, "ClusterIssuer/i%d", "ClusterIssuer/a"), IssuerTypes: []string{"selfSigned", "ca"}, SourceHosts: many(32, "*.h%d.example.org", "github.com"),
 		DeviceClasses: many(32, "d%d", "d"), VolumeTypes: []v1alpha1.VolumeType{"nfs"}, VolumeAttributesClasses: many(32, "v%d", "v"), MaxVolumeSize: "1Ti",
 		Subjects: many(96, "Group:g%d", "Group:devs"), CloudIdentities: many(32, "arn:aws:iam::111122223333:role/r%d-*", "a"), ClusterIPs: many(64, "10.0.0.%d", "10.0.1.1"),
+		LoadBalancerClasses:       many(8, "example.com/l%d", "example.com/l"),
 		MaxTokenExpirationSeconds: 86400,
 		Annotations:               many(24, "example.net/a-%d=b", "example.net/"), UnknownAnnotations: v1alpha1.UnknownWarn,
 	}}

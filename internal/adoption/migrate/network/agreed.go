@@ -1,6 +1,9 @@
 package network
 
 import (
+	"slices"
+	"strings"
+
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -25,12 +28,33 @@ func readAgreement(d *draft.Draft, name string, p Policy) {
 	}
 	callee.Spec.Network.Callers[other] = v1alpha1.Caller{
 		Ports: readAgreedPorts(p.Spec.Ingress[0].Ports), Pods: toPodLabels(&p.Spec.PodSelector),
+		Services: listReferences(d, v1alpha1.ServiceLabelPrefix, other, name), Gateways: listReferences(d, v1alpha1.GatewayLabelPrefix, other, name),
 		Until: v1alpha1.ConsentEnd(p.Annotations[v1alpha1.UntilAnnotation]),
 	}
 	if caller.Spec.Network.Calls == nil {
 		caller.Spec.Network.Calls = map[string]v1alpha1.Call{}
 	}
 	caller.Spec.Network.Calls[name] = v1alpha1.Call{Pods: toPodLabels(from)}
+}
+
+// listReferences returns the references to objects of a tenant that the labels of the caller's
+// namespaces name.
+func listReferences(d *draft.Draft, prefix, caller, tenant string) []v1alpha1.ConsentReference {
+	var all []v1alpha1.ConsentReference
+	for _, o := range d.List("", "Namespace") {
+		if d.FindTenant(o.Name) != caller {
+			continue
+		}
+		for _, label := range o.At("metadata", "labels").Fields() {
+			object, isReference := strings.CutPrefix(label.Key(), prefix)
+			namespace, name, _ := strings.Cut(object, ".")
+			if isReference && d.FindTenant(namespace) == tenant {
+				all = append(all, v1alpha1.ConsentReference(namespace+"/"+name))
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func readAgreedPorts(ports []networkingv1.NetworkPolicyPort) v1alpha1.ConsentPorts {

@@ -193,7 +193,7 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	engines, enginesErr := c.engines.Look(ctx, needed...)
 	served, dialectsErr := c.dialects.Look(ctx, network.ListKinds(snapshot.Platform)...)
 	optional, optionalErr := c.optional.Look(ctx, slices.Concat(gitops.Kinds(snapshot.Platform, tenant), network.ListTenantKinds(tenant))...)
-	seen.unserved = errors.Join(checkFlux(snapshot.Platform, tenant, optional), checkMultus(tenant, optional))
+	seen.unserved = errors.Join(checkFlux(snapshot.Platform, tenant, optional), checkNetworkKinds(tenant, optional))
 	served = append(served, optional...)
 	var after reconcile.Result
 	if seen.unserved != nil {

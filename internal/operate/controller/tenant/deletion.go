@@ -34,14 +34,18 @@ func (d deletion) cleanUp(ctx context.Context, tenant *v1alpha1.Tenant) (leaving
 	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	closed, closeErr := d.applier.Prune(ctx, apply.OfAgreements(tenant.Name), "", nil, apply.AgreementKinds...)
 	changes, err = append(changes, closed...), errors.Join(err, closeErr)
-	if err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
-		return nil, changes, err
-	}
 	var mine corev1.NamespaceList
 	if err := d.live.List(ctx, &mine, client.MatchingLabels{v1alpha1.TenantLabel: tenant.Name}); err != nil {
 		return nil, changes, fmt.Errorf("list namespaces of tenant %s: %w", tenant.Name, err)
 	}
-	var errs []error
+	errs := []error{err}
+	for i := range mine.Items {
+		labels, err := d.applier.CloseReferences(ctx, &mine.Items[i])
+		changes, errs = append(changes, labels...), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
+		return nil, changes, err
+	}
 	for i := range mine.Items {
 		namespace := &mine.Items[i]
 		withdrawn, err := d.applier.Withdraw(ctx, namespace, tenant.Name, v1alpha1.DeletionDelete)

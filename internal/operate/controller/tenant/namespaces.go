@@ -41,10 +41,11 @@ func (c *Controller) withdrawNamespaces(ctx context.Context, tenant *estate.Tena
 			policy = v1alpha1.DeletionRetain
 		}
 		closed, closeErr := c.applier.Prune(ctx, apply.OfAgreements(tenant.Name), namespace.Name, nil,
-			slices.Concat(apply.NetworkPolicyKinds, watch.Intersect(apply.DialectKinds, served))...)
+			slices.Concat(apply.NetworkPolicyKinds, watch.Intersect(slices.Concat(apply.DialectKinds, apply.GrantKinds), served))...)
+		labels, labelsErr := c.applier.CloseReferences(ctx, namespace)
 		withdrawn, err := c.applier.Withdraw(ctx, namespace, tenant.Name, policy)
-		changes = slices.Concat(changes, closed, withdrawn)
-		errs = append(errs, closeErr, err)
+		changes = slices.Concat(changes, closed, labels, withdrawn)
+		errs = append(errs, closeErr, labelsErr, err)
 	}
 	return changes, errors.Join(errs...)
 }

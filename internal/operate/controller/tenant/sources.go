@@ -25,11 +25,16 @@ func checkFlux(p *estate.Platform, t *estate.Tenant, served []schema.GroupVersio
 	return nil
 }
 
-// checkMultus returns an error if a tenant has networks and the cluster does not serve
-// Multus' kind.
-func checkMultus(t *estate.Tenant, served []schema.GroupVersionKind) error {
+// checkNetworkKinds returns an error if the cluster does not serve the kinds that a tenant's
+// networks and connections need.
+func checkNetworkKinds(t *estate.Tenant, served []schema.GroupVersionKind) error {
 	for _, kind := range network.ListTenantKinds(t) {
-		if !slices.Contains(served, kind) {
+		switch {
+		case slices.Contains(served, kind):
+		case kind == network.GrantKind:
+			return fmt.Errorf("network.callers: this cluster does not know the kind %s (%s): install the Gateway API, or remove services from the tenant's callers",
+				kind.Kind, kind.GroupVersion())
+		default:
 			return fmt.Errorf("networks: this cluster does not know the kind %s (%s): install Multus, or remove the tenant's networks",
 				kind.Kind, kind.GroupVersion())
 		}

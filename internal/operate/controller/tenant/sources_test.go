@@ -17,13 +17,13 @@ func TestMultusIsMissing(t *testing.T) {
 	granted := &estate.Tenant{Name: "core", Namespaces: []string{"core"}, Networks: []estate.Network{{Name: "n4"}}}
 	served := []schema.GroupVersionKind{network.DefinitionKind}
 	const want = "networks: this cluster does not know the kind NetworkAttachmentDefinition (k8s.cni.cncf.io/v1): install Multus, or remove the tenant's networks"
-	if err := checkMultus(granted, nil); err == nil || err.Error() != want {
+	if err := checkNetworkKinds(granted, nil); err == nil || err.Error() != want {
 		t.Errorf("a cluster without Multus: %v", err)
 	}
-	if err := checkMultus(granted, served); err != nil {
+	if err := checkNetworkKinds(granted, served); err != nil {
 		t.Errorf("a cluster with Multus: %v", err)
 	}
-	if err := checkMultus(&estate.Tenant{Name: "core"}, nil); err != nil {
+	if err := checkNetworkKinds(&estate.Tenant{Name: "core"}, nil); err != nil {
 		t.Errorf("a tenant without networks: %v", err)
 	}
 	definition, other := &unstructured.Unstructured{}, &unstructured.Unstructured{}

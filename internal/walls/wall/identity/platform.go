@@ -60,6 +60,7 @@ var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{"kustomize.toolkit.fluxcd.io"}, Resources: []string{"kustomizations"}},
 	{APIGroups: []string{"notification.toolkit.fluxcd.io"}, Resources: []string{"receivers"}},
 	{APIGroups: []string{"cert-manager.io"}, Resources: []string{"clusterissuers"}},
+	{APIGroups: []string{"gateway.networking.k8s.io"}, Resources: []string{"referencegrants"}},
 	{APIGroups: []string{"k8s.cni.cncf.io"}, Resources: []string{"network-attachment-definitions"}},
 	{APIGroups: []string{"whereabouts.cni.cncf.io"}, Resources: []string{"ippools"}},
 	{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,10 +41,16 @@ func buildDefinition(namespace string, d secondary.Definition) *unstructured.Uns
 	return o
 }
 
-// ListTenantKinds returns the kinds that a tenant's networks need and that a cluster may lack.
+// ListTenantKinds returns the kinds that a tenant's networks and connections need and that a
+// cluster may lack.
 func ListTenantKinds(t *estate.Tenant) []schema.GroupVersionKind {
-	if len(t.Networks) == 0 {
-		return nil
+	var all []schema.GroupVersionKind
+	if len(t.Networks) > 0 {
+		all = append(all, DefinitionKind)
 	}
-	return []schema.GroupVersionKind{DefinitionKind}
+	grants := func(c estate.Connection) bool { return c.Callee == t.Name && len(c.Services) > 0 }
+	if slices.ContainsFunc(t.Connections, grants) {
+		all = append(all, GrantKind)
+	}
+	return all
 }

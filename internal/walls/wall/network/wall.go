@@ -43,8 +43,8 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 // Pool returns nothing: policies distinguish pods by namespace, not by node.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the tenant's policies, in the platform's dialect, and the definitions of its
-// secondary networks. Policies that deny come before policies that allow, so that no traffic
+// Tenant returns the tenant's policies, in the platform's dialect, the ReferenceGrants for
+// connections with other tenants, and the definitions of its secondary networks. Policies that deny come before policies that allow, so that no traffic
 // is allowed too early while they are written.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	terms := newTerms(p, t)
@@ -72,6 +72,7 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	default:
 		inEach(terms.buildNetworkPolicies)
 	}
+	inEach(terms.buildGrants)
 	return append(all, buildDefinitions(t)...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/attack"
 )
 
@@ -182,6 +183,9 @@ func (s scene) buildNamespaceAttacks() []attack.Attack {
 		permitted("become-other-tenant", "label the namespace as another tenant's", func(n *corev1.Namespace) { n.Labels[v1alpha1.TenantLabel] = s.target.Name }),
 		permitted("ask-for-adoption", "annotate the namespace for adoption by another tenant", func(n *corev1.Namespace) {
 			n.Annotations = map[string]string{v1alpha1.AdoptAnnotation: s.target.Name}
+		}),
+		permitted("attach-namespace-to-other-gateway", "label the namespace so that another tenant's Gateway selects it", func(n *corev1.Namespace) {
+			n.Labels[estate.BuildReferenceLabel(v1alpha1.GatewayLabelPrefix, s.other+"/web")] = v1alpha1.Agreed
 		}),
 		permitted("get-admin-access-to-devices", "label the namespace for administrators' access to devices", func(n *corev1.Namespace) {
 			n.Labels["resource.kubernetes.io/admin-access"] = "true"

@@ -96,6 +96,9 @@ func (s scene) buildOutsideMirrors() []attack.Attack {
 		may("ingress", "serve any host by an Ingress", s.makeIngress("free-ingress", func(i *networkingv1.Ingress) { i.Spec.Rules[0].Host = s.otherHost }), "networking.k8s.io", "ingresses"),
 		may("route", "route every host by an HTTPRoute", route, gateway, "httproutes"),
 		may("gateway", "listen for every host by a Gateway", s.makeGateway("free-gateway", ""), gateway, "gateways"),
+		may("grant", "let any route send requests to a Service by a ReferenceGrant", attack.NewCustomObject(gateway+"/v1", "ReferenceGrant", "", "croft-free-grant", map[string]any{
+			"from": []any{map[string]any{"group": gateway, "kind": "HTTPRoute", "namespace": s.other}}, "to": []any{map[string]any{"group": "", "kind": "Service"}},
+		}), gateway, "referencegrants"),
 		may("certificate", "ask cert-manager to certify any host", certificate, "cert-manager.io", "certificates"),
 		may("issuer", "have cert-manager ask any Vault", attack.NewCustomObject("cert-manager.io/v1", "Issuer", "", "croft-free-issuer", map[string]any{
 			"vault": map[string]any{"path": "pki/sign/any", "server": "https://vault.example.com", "auth": map[string]any{"tokenSecretRef": map[string]any{"name": "vault", "key": "token"}}},

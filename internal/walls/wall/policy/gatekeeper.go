@@ -22,11 +22,11 @@ func buildConstraints(p *estate.Platform) []admissionpolicy.Constrained {
 		},
 		{
 			Kind:         "CroftRoutes",
-			MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute"}},
+			MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"}},
 			CanAudit:     true, Policy: buildPolicy(p, "croft-routes"),
 		},
 		{
-			Kind: "CroftGateways", MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"Gateway"}},
+			Kind: "CroftGateways", MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"Gateway", "ListenerSet"}},
 			CanAudit: true, Policy: buildPolicy(p, "croft-gateways"),
 		},
 		{
@@ -37,7 +37,7 @@ func buildConstraints(p *estate.Platform) []admissionpolicy.Constrained {
 			Kind: "CroftAnnotations", MatchedKinds: map[string][]string{
 				"":                          {"Service", "Secret", "ConfigMap", "PersistentVolumeClaim"},
 				"networking.k8s.io":         {"Ingress"},
-				"gateway.networking.k8s.io": {"Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute"},
+				"gateway.networking.k8s.io": {"Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TLSRoute"},
 			},
 			CanAudit: true, Policy: buildPolicy(p, "croft-annotations"),
 		},

@@ -20,7 +20,7 @@ const Name = "croft"
 // would be refused gets a warning.
 func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 	// The estate refuses the platform's labels and annotations with keys that croft sets.
-	labels := joinMaps(t.NamespaceLabels, t.ChosenLabels[name], map[string]string{
+	labels := joinMaps(t.NamespaceLabels, t.ChosenLabels[name], t.BuildReferenceLabels(), map[string]string{
 		v1alpha1.TenantLabel:                         t.Name,
 		"pod-security.kubernetes.io/enforce":         string(t.PodSecurity),
 		"pod-security.kubernetes.io/enforce-version": "latest",

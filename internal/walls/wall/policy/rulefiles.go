@@ -4,6 +4,7 @@ import (
 	"embed"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"text/template"
 
@@ -111,7 +112,11 @@ func buildPolicy(p *estate.Platform, name string) admissionpolicy.Validating {
 
 // buildFileAttacks returns the attacks and mirrors among the cases of the rule files.
 func (s scene) buildFileAttacks() []attack.Attack {
+	agreed := s.findAgreed()
+	agreedNamespace, agreedService, _ := strings.Cut(agreed.Services[0], "/")
+	_, agreedGateway, _ := strings.Cut(agreed.Gateways[0], "/")
 	words := map[string]string{
+		"agreedNamespace": agreedNamespace, "agreedService": agreedService, "agreedGateway": agreedGateway,
 		"own": s.own, "other": s.other, "otherTenant": s.target.Name, "host": s.host, "otherHost": s.otherHost,
 		"otherDomain": findParentDomain(s.otherHost), "platform": s.findPlatformNamespace(),
 		"deviceClass": s.findDeviceClass(), "gatewayClass": s.findGatewayClass(), "ingressClass": s.findIngressClass(),
@@ -123,6 +128,17 @@ func (s scene) buildFileAttacks() []attack.Attack {
 	all, err := rulefile.BuildAttacks(readCases(), scene, buildRulesSpec(s.platform, s.attacker, s.own))
 	utilruntime.Must(err)
 	return all
+}
+
+// findAgreed returns the connection by which routes of the attacker may name Services and Gateways of
+// another tenant, or one without any.
+func (s scene) findAgreed() estate.Connection {
+	for _, c := range s.attacker.Connections {
+		if c.Caller == s.attacker.Name && len(c.Services) > 0 && len(c.Gateways) > 0 {
+			return c
+		}
+	}
+	return estate.Connection{Services: []string{""}, Gateways: []string{""}}
 }
 
 // findPlatformNamespace returns a namespace of the platform, or "".

@@ -23,7 +23,7 @@ func (Wall) Policies(p *estate.Platform) []admissionpolicy.Validating {
 		read("croft-termination"), read("croft-disruption-budgets"), read("croft-volume-claims"),
 		read("croft-device-claims"),
 		read("croft-services"), read("croft-endpoints"),
-		read("croft-ingresses"), read("croft-routes"), read("croft-gateways"), read("croft-certificates"),
+		read("croft-ingresses"), read("croft-routes"), read("croft-gateways"), read("croft-references"), read("croft-certificates"),
 		read("croft-issuers"), read("croft-annotations"), read("croft-unknown-annotations"),
 		read("croft-unknown-pod-annotations"), read("croft-protection"), read("croft-namespaces"),
 		read("croft-role-bindings"), read("croft-roles"),

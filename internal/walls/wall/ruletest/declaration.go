@@ -28,7 +28,8 @@ secondaryNetworks:
   n6: {zones: [{zone: zone-a, subnet: u, cidr: 10.0.6.0/24, podCIDR: 10.0.6.32/27}]}
 tenants:
   shop: {pool: jobs, access: [{group: shop-devs, role: operator}]}
-  bank: {pool: more, access: [{group: bank-devs, role: operator}]}
+  bank: {pool: more, access: [{group: bank-devs, role: operator}],
+    network: {callers: {shop: {ports: [443], services: [api], gateways: [public]}}}}
 `
 
 // words has the tenants and hosts of all cases.
@@ -40,6 +41,7 @@ var words = map[string]string{
 	"issuer": "letsencrypt", "sourceHost": "git.example.org", "storageClass": "standard",
 	"otherTenant": Other, "platform": "ingress", "registry": "registry.example.org",
 	"maxVolumeSize": "1Ti", "overVolumeSize": "1025Gi",
+	"agreedNamespace": Other, "agreedService": "api", "agreedGateway": "public",
 }
 
 // buildScene returns the scene of all cases.
