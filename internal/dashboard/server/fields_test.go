@@ -13,7 +13,7 @@ import (
 // fieldPages are the pages that show the fields of testdata/fields.yaml.
 var fieldPages = []string{
 	"/", "/tenants", "/namespaces/shop", "/namespaces/shop/workloads", "/namespaces/shop/jobs", "/namespaces/shop/network",
-	"/namespaces/shop/hosts", "/namespaces/shop/quota", "/namespaces/shop/access",
+	"/namespaces/shop/hosts", "/namespaces/shop/hosts/gateways", "/namespaces/shop/quota", "/namespaces/shop/access",
 	"/namespaces/shop/workloads/pod/starting", "/namespaces/shop/workloads/pod/starting/log?container=main", "/namespaces/shop/workloads/pod/failed",
 	"/namespaces/shop/workloads/pod/gated", "/namespaces/shop/workloads/pod/pending", "/namespaces/shop/workloads/pod/default",
 	"/namespaces/shop/workloads/deployment/web", "/namespaces/shop/workloads/job/nightly", "/namespaces/shop/workloads/job/failed",
@@ -46,13 +46,16 @@ func TestFields(t *testing.T) {
 	}
 	fill("", "")
 	missing := parsePage(t, b.get("/namespaces/nowhere").body)
-	harmless, shown := map[string]content{}, map[string][]string{}
+	harmless, shown, read := map[string]content{}, map[string][]string{}, map[string][]string{}
 	for _, path := range fieldPages {
 		got := b.get(path)
 		if got.status != http.StatusOK {
 			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
 		}
 		harmless[path] = parsePage(t, got.body)
+		for _, r := range h.forget() {
+			read[r.URL.Path] = append(read[r.URL.Path], path)
+		}
 		for _, name := range f.names {
 			if strings.Contains(got.body, f.harmless(name)) {
 				shown[name] = append(shown[name], path)
@@ -74,7 +77,7 @@ func TestFields(t *testing.T) {
 				fill(name, text)
 				paths := shown[name]
 				if len(paths) == 0 {
-					paths = fieldPages
+					paths = read[f.findObject(name)]
 				}
 				for _, path := range paths {
 					got := b.get(path)

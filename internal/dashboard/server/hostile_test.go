@@ -28,7 +28,7 @@ func readPayloads(t *testing.T) map[string]string {
 	payloads := map[string]string{}
 	readYAML(t, "testdata/payloads.yaml", &payloads)
 	payloads["long line"] = strings.Repeat("<b>long</b>\u00a0", 1<<20/13)
-	payloads["many lines"] = strings.Repeat("<i>line\r\n", 100_000)
+	payloads["many lines"] = strings.Repeat("<i>line\r\n", 20_000)
 	return payloads
 }
 
@@ -154,6 +154,16 @@ func (f *fields) fill(t *testing.T, name, text string) map[string]string {
 	return filled
 }
 
+// findObject returns the path of an object with the field.
+func (f *fields) findObject(name string) string {
+	for path, object := range f.objects {
+		if strings.Contains(object, "§"+name+"§") {
+			return path
+		}
+	}
+	return ""
+}
+
 // harmless returns the text that only this field has. It is valid in each field, and no part of another one.
 func (f *fields) harmless(name string) string {
 	return "field-" + string(rune('a'+slices.Index(f.names, name)/26)) + string(rune('a'+slices.Index(f.names, name)%26)) + "-x"
@@ -255,11 +265,20 @@ func checkHostile(t *testing.T, name string, got response, harmless ...content) 
 		return
 	}
 	for _, link := range page.links {
-		local := strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.Contains(link, `\`)
-		if !local && !slices.Contains(harmless[i].links, link) {
+		if !isLocal(link) && !slices.Contains(harmless[i].links, link) {
 			t.Errorf("%s: the page links to %.100q", name, link)
 		}
 	}
+}
+
+// isLocal reports whether a browser opens a link at the dashboard itself, at the path that it begins with.
+func isLocal(link string) bool {
+	path, _, _ := strings.Cut(link, "?")
+	climbs := slices.ContainsFunc(strings.Split(path, "/"), func(segment string) bool {
+		segment = strings.ReplaceAll(strings.ToLower(segment), "%2e", ".")
+		return segment == "." || segment == ".."
+	})
+	return strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "//") && !strings.Contains(link, `\`) && !climbs
 }
 
 // diffElements returns the elements that only one of two pages has.

@@ -29,7 +29,7 @@ func listAddresses() []address {
 	add("GET", "", nil,
 		"/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/quota",
 		"/namespaces/NS/access", "/namespaces/NS/try", "/namespaces/NS?live=1", "/namespaces/NS/workloads?live=1", "/namespaces/NS/jobs?live=1",
-		"/namespaces/NS/quota?live=1", "/namespaces/NS/hosts?kinds=gateways", "/namespaces/NS/hosts?kinds=routes")
+		"/namespaces/NS/quota?live=1", "/namespaces/NS/hosts/gateways", "/namespaces/NS/hosts/routes")
 	add("HEAD", "", nil, "/namespaces/NS", "/namespaces/NS/quota")
 	for kind, name := range map[string]string{
 		"pod": "web-1", "po": "web-1", "pods": "web-1", "deployment": "web", "deploy": "web", "replicaset": "web-1", "replicationcontroller": "old", "statefulset": "db",
