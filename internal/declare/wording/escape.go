@@ -24,8 +24,7 @@ func IsControl(r rune) bool { return unicode.IsControl(r) || isInvisible(r) }
 // isInvisible reports whether a character has no shape of its own. Such characters change the direction or
 // the lines of a text, or make two names look the same: bidirectional controls, zero-width characters,
 // fillers, tags and variation selectors. They are Unicode's Default_Ignorable_Code_Point, the other format
-// characters and the line separators. Some format characters of Arabic are visible: those that precede a
-// number.
+// characters and the line separators. Arabic format characters before a number are visible.
 func isInvisible(r rune) bool {
 	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
