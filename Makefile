@@ -257,6 +257,10 @@ bench: build ## Measure croft beside the alternative, as ratios
 bench-proxy: build ## Measure croft proxy beside the API server and a bare reverse proxy
 	@$(GO) run ./hack/bench -only proxy
 
+.PHONY: bench-dashboard
+bench-dashboard: build ## Measure croft dashboard with 5,000 tenants beside the same requests to the API server
+	@$(GO) run ./hack/bench -only dashboard -tenants 5000 $(FLAGS)
+
 BENCHMARKS := $(CURDIR)/docs/reference/benchmarks
 .PHONY: bench-admission
 bench-admission: build gatekeeper ## Measure pod creation beside Gatekeeper, into docs/reference/benchmarks

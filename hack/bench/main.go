@@ -32,6 +32,10 @@
 //   - proxy, by `make bench-proxy` or -only proxy: users' requests through croft proxy,
 //     compared with the same requests sent directly to the API server and through a minimal
 //     reverse proxy.
+//   - dashboard, by `make bench-dashboard` or -only dashboard: pages of croft dashboard,
+//     compared with the same requests sent directly to the API server, the time from a change
+//     to the page's report of it, and the dashboard's memory with many open pages. A browser's
+//     time is not part of it.
 //
 // Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
 // interrupt. It needs Linux: data about processes is read from /proc.
@@ -76,7 +80,7 @@ var measurements = []measurement{
 }
 
 // onRequest are measurements that run only with -only.
-var onRequest = []measurement{{"proxy", measureProxy}}
+var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -1,4 +1,7 @@
 // Functions for check.go, in every page that it opens.
+const croftViolations = [];
+document.addEventListener('securitypolicyviolation', (e) => croftViolations.push(`${e.effectiveDirective} refuses ${e.blockedURI}`));
+
 globalThis.croftCheck = {
   // listControls returns the visible links, buttons and fields.
   listControls() {
@@ -22,11 +25,14 @@ globalThis.croftCheck = {
     return { index: this.listControls().indexOf(e), label: this.findLabel(e), visible: outlined && onScreen };
   },
 
-  // audit returns axe-core's violations, and the elements that make the page scroll horizontally.
+  // audit returns axe-core's violations, the elements that make the page scroll horizontally, violations of
+  // the Content Security Policy, and the canary that hostile texts set if they run as scripts.
   async audit() {
     const options = { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } };
     const { violations } = await axe.run(document, options);
     const problems = violations.flatMap((v) => v.nodes.map((n) => `axe: ${v.id}: ${v.help}: ${n.target.join(' ')}: ${n.failureSummary}`));
+    problems.push(...croftViolations.map((v) => `Content Security Policy: ${v}`));
+    if ('croftCanary' in globalThis) problems.push('a text of the page runs as a script');
     const page = document.documentElement;
     if (page.scrollWidth > page.clientWidth) {
       const beyond = [...document.querySelectorAll('main *')].find((e) => e.getBoundingClientRect().right > page.clientWidth);

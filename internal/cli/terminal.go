@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/fatih/color"
 
@@ -63,7 +64,9 @@ func escapeRunesJSON(text string, hidden func(rune) bool) string {
 	var b strings.Builder
 	for _, r := range text {
 		if hidden(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		} else {
 			b.WriteRune(r)
 		}

@@ -18,8 +18,8 @@ import (
 
 // evil is text that a tenant may write into an event, a message or a name. It clears the
 // screen, hides the rest, also with the 8-bit form of the sequence, returns to the line's
-// start, reverses text, and contains invalid UTF-8.
-const evil = "a\x1b[2Jb\x1b[8mc\u009b31md\re\u202ef\u2066g\x07h\x7fi\xffj\u2028k"
+// start, reverses text, and contains invalid UTF-8 and invisible characters.
+const evil = "a\x1b[2Jb\x1b[8mc\u009b31md\re\u202ef\u2066g\x07h\x7fi\xffj\u2028k\u200bl\U000e0041m"
 
 // TestNothingRawOnATerminal prints such a text in every output that contains text from
 // other sources, with colours on, as on a terminal.
@@ -56,7 +56,7 @@ func TestNothingRawOnATerminal(t *testing.T) {
 				text = strings.ReplaceAll(text, own, "") // croft's own colours
 			}
 			for i, r := range text {
-				raw := r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066' || r == '\u2028'
+				raw := r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066' || r == '\u2028' || r == '\u200b' || r == '\U000e0041'
 				if raw || r == '\uFFFD' && text[i] == 0xff {
 					t.Fatalf("%U is printed raw: %q", r, out.String())
 				}

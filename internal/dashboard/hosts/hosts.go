@@ -36,6 +36,35 @@ var kinds = []kind{
 	{certmanager.Certificate, listCertificateHosts},
 }
 
+// Group is a group of kinds. An API server lists only one kind with each request, so a page shows only one
+// group.
+type Group struct {
+	// Path is the last segment of the path of the group's page; empty for the first group.
+	Path  string
+	Kinds []string
+}
+
+// Groups are all groups. Together they have all kinds.
+var Groups = []Group{
+	{"", []string{"Ingress", "Certificate"}}, {"gateways", []string{"Gateway", "HTTPRoute"}}, {"routes", []string{"GRPCRoute", "TLSRoute"}},
+}
+
+// ListNames returns the names of the kinds in the plural.
+func (g Group) ListNames() []string {
+	names := make([]string, len(g.Kinds))
+	for i, name := range g.Kinds {
+		names[i] = formatPlural(name)
+	}
+	return names
+}
+
+func formatPlural(kind string) string {
+	if strings.HasSuffix(kind, "s") {
+		return kind + "es"
+	}
+	return kind + "s"
+}
+
 // Use is a host in an object.
 type Use struct {
 	// Host is the host; empty if the object serves every host.
@@ -46,16 +75,20 @@ type Use struct {
 
 // Snapshot contains the objects with hosts.
 type Snapshot struct {
+	// Group is the group of the objects' kinds.
+	Group   Group
 	Objects []unstructured.Unstructured
 	// Hidden are the kinds that the caller may not list.
 	Hidden []string
 }
 
-// Gather reads a Snapshot, with one request for each kind. A cluster may lack the kinds of add-ons.
-func Gather(ctx context.Context, c client.Reader, namespace string) (*Snapshot, error) {
-	lists, refusals := make([]unstructured.UnstructuredList, len(kinds)), make([]error, len(kinds))
+// Gather reads a Snapshot, with one request for each kind of the group. A cluster may lack the kinds of
+// add-ons.
+func Gather(ctx context.Context, c client.Reader, namespace string, of Group) (*Snapshot, error) {
+	chosen := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !slices.Contains(of.Kinds, k.gvk.Kind) })
+	lists, refusals := make([]unstructured.UnstructuredList, len(chosen)), make([]error, len(chosen))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, k := range kinds {
+	for i, k := range chosen {
 		lists[i].SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
 		group.Go(func() error {
 			err := c.List(ctx, &lists[i], client.InNamespace(namespace))
@@ -72,10 +105,10 @@ func Gather(ctx context.Context, c client.Reader, namespace string) (*Snapshot, 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	s := &Snapshot{}
-	for i, k := range kinds {
+	s := &Snapshot{Group: of}
+	for i, k := range chosen {
 		if refusals[i] != nil {
-			s.Hidden = append(s.Hidden, k.gvk.Kind+"s")
+			s.Hidden = append(s.Hidden, formatPlural(k.gvk.Kind))
 		}
 		for j := range lists[i].Items {
 			// A list leaves the kind out.

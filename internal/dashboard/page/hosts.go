@@ -1,22 +1,25 @@
 package page
 
 import (
+	"strings"
+
 	"croft.dev/croft/internal/dashboard/hosts"
 	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-// NewHosts returns the page of the hosts of a namespace.
+// NewHosts returns a page of the hosts of a namespace, for one group of kinds.
 func NewHosts(namespace string, m *me.Me, s *hosts.Snapshot) Page {
 	domains := Section{
 		Heading: "Domains of tenant " + m.Tenant, List: m.Rules.Domains,
 		Note:  "The tenant's objects may have these hosts. *.example.org stands for every host below example.org.",
 		Empty: "The tenant has no domains: a platform admin grants them as domains of the Tenant.",
 	}
+	names := s.Group.ListNames()
 	used := Section{
-		Heading: "Hosts in use", Head: []string{"Host", "Object", "State"},
-		Empty: "No Ingress, Gateway, route or Certificate has a host: write an Ingress with a host below the domains.",
+		Heading: "Hosts of " + wording.Enumerate(names, "and"), Head: []string{"Host", "Object", "State"},
+		Empty: "None of the " + wording.Enumerate(names, "and") + " has a host: write one with a host below the domains.",
 	}
 	if len(s.Hidden) > 0 {
 		used.Note = "You may not list " + wording.Enumerate(s.Hidden, "and") + "."
@@ -42,7 +45,23 @@ func NewHosts(namespace string, m *me.Me, s *hosts.Snapshot) Page {
 	}
 	return Page{
 		Title: "Hosts of " + namespace, Heading: "Hosts of " + namespace, Namespace: namespace, Tab: TabHosts,
-		Commands: []string{"croft me -n " + namespace, "kubectl get ingresses,gateways,httproutes,grpcroutes,tlsroutes,certificates -n " + namespace},
-		Body:     Sections{used, domains},
+		Commands: []string{"croft me -n " + namespace, "kubectl get " + strings.ToLower(strings.Join(names, ",")) + " -n " + namespace},
+		Body:     Sections{used, listOtherHosts(namespace, s.Group), domains},
 	}
+}
+
+// listOtherHosts links to the pages of the other groups.
+func listOtherHosts(namespace string, shown hosts.Group) Section {
+	s := Section{Heading: "Hosts of other kinds", Head: []string{"Page"}}
+	for _, g := range hosts.Groups {
+		if g.Path == shown.Path {
+			continue
+		}
+		segments := []string{"namespaces", namespace, "hosts"}
+		if g.Path != "" {
+			segments = append(segments, g.Path)
+		}
+		s.Rows = append(s.Rows, []Cell{{Text: wording.Enumerate(g.ListNames(), "and"), Link: Link(segments...)}})
+	}
+	return s
 }

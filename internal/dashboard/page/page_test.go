@@ -124,12 +124,12 @@ func TestPages(t *testing.T) {
 		}, []string{strings.Repeat("early ", 17_000), strings.Repeat("x", 2001)}},
 		"no log yet":   {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{Problem: "it waits to start"}}), []string{"There is no log: it waits to start"}, nil},
 		"an empty log": {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{}}), []string{"The log is empty"}, nil},
-		"hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop", Rules: v1alpha1.TenantRulesSpec{Domains: []string{"*.shop.example.org"}}}, &hosts.Snapshot{Hidden: []string{"Gateways"}, Objects: []unstructured.Unstructured{
+		"hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop", Rules: v1alpha1.TenantRulesSpec{Domains: []string{"*.shop.example.org"}}}, &hosts.Snapshot{Group: hosts.Groups[0], Hidden: []string{"Gateways"}, Objects: []unstructured.Unstructured{
 			{Object: map[string]any{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": "web"}, "spec": map[string]any{"rules": []any{map[string]any{"host": "a.shop.example.org"}, map[string]any{}}}}},
 		}}), []string{
 			"You may not list Gateways. A refused host is older than the rules", "every host Ingress/web ✗ refused: outside of the domains", "a.shop.example.org Ingress/web ✓ allowed", "Domains of tenant shop", "*.shop.example.org",
 		}, nil},
-		"no hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop"}, &hosts.Snapshot{}), []string{"No Ingress, Gateway, route or Certificate has a host: write", "The tenant has no domains: a platform admin grants"}, []string{"refused"}},
+		"no hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop"}, &hosts.Snapshot{Group: hosts.Groups[1]}), []string{"None of the Gateways and HTTPRoutes has a host: write", "Ingresses and Certificates", "GRPCRoutes and TLSRoutes", "The tenant has no domains: a platform admin grants"}, []string{"refused"}},
 		"pools": {page.NewPools(&nodes.Snapshot{
 			Pools: []v1alpha1.Pool{{ObjectMeta: metav1.ObjectMeta{Name: "apps", CreationTimestamp: metav1.Time{Time: now.Add(-time.Hour)}}, Status: v1alpha1.PoolStatus{Nodes: 2, Tenants: 3, Status: v1alpha1.Status{Conditions: condition("False").Conditions}}}},
 			Claims: []karpenterv1.NodeClaim{

@@ -100,11 +100,14 @@ func redirectToLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, path, http.StatusSeeOther)
 }
 
+// longestNext is the maximum length of the path to which a login returns. Headers repeat the path.
+const longestNext = 4000
+
 // findLocalPath returns a path of the dashboard unchanged, and "/" for any other text. Browsers
 // treat //host and /\host as other hosts, and ignore tabs and line breaks.
 func findLocalPath(text string) string {
 	u, err := url.Parse(text)
-	local := err == nil && u.Scheme == "" && u.Host == "" && u.Opaque == "" && u.User == nil &&
+	local := err == nil && len(text) <= longestNext && u.Scheme == "" && u.Host == "" && u.Opaque == "" && u.User == nil &&
 		strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") && !strings.ContainsAny(text, "\\\t\r\n")
 	if !local {
 		return "/"

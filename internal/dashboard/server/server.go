@@ -100,6 +100,7 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}/jobs":                    {showJobs, true},
 		"/namespaces/{namespace}/network":                 {showNetwork, false},
 		"/namespaces/{namespace}/hosts":                   {showHosts, false},
+		"/namespaces/{namespace}/hosts/{kinds}":           {showHosts, false},
 		"/namespaces/{namespace}/quota":                   {showQuota, true},
 		"/namespaces/{namespace}/access":                  {showAccess, false},
 		"/namespaces/{namespace}/try":                     {showTry, false},

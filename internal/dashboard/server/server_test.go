@@ -13,7 +13,8 @@ import (
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
 	"/", "/tenants", "/pools", "/walls", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
-	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
+	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/hosts/gateways",
+	"/namespaces/NS/hosts/routes", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
 }
 
 // TestHeaders expects the security headers in every response, also in errors and redirects.

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeControls escapes control characters, and characters that change the direction of text.
-// It keeps line breaks and tabs. Tenants write events and names, which croft prints on
-// terminals and on pages.
+// EscapeControls escapes control characters and invisible characters. It keeps line breaks and tabs.
+// Tenants write events and names, which croft prints on terminals and on pages.
 func EscapeControls(text string) string {
 	return escapeRunes(text, func(r rune) bool { return r != '\n' && r != '\t' && IsControl(r) })
 }
@@ -18,18 +17,17 @@ func EscapeControls(text string) string {
 // tabs, so that a text cannot forge a line.
 func EscapeLine(text string) string { return escapeRunes(text, IsControl) }
 
-// IsControl reports whether a character controls a terminal or the layout of other characters.
-func IsControl(r rune) bool { return unicode.IsControl(r) || isLayoutControl(r) }
+// IsControl reports whether a character controls a terminal or the layout of other characters, or is
+// invisible.
+func IsControl(r rune) bool { return unicode.IsControl(r) || isInvisible(r) }
 
-// isLayoutControl reports whether a character has no shape of its own and changes the layout of
-// others: Unicode's bidirectional controls, and its line separators.
-func isLayoutControl(r rune) bool {
-	switch {
-	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return true
-	default:
-		return false
-	}
+// isInvisible reports whether a character has no shape of its own. Such characters change the direction or
+// the lines of a text, or make two names look the same: bidirectional controls, zero-width characters,
+// fillers, tags and variation selectors. They are Unicode's Default_Ignorable_Code_Point, the other format
+// characters and the line separators. Arabic format characters before a number are visible.
+func isInvisible(r rune) bool {
+	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 func escapeRunes(text string, hidden func(rune) bool) string {
@@ -50,8 +48,10 @@ func escapeRunes(text string, hidden func(rune) bool) string {
 			b.WriteString(`\t`)
 		case r < 0x100:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
+		case r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 		text = text[size:]
 	}

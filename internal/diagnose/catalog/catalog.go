@@ -105,15 +105,20 @@ func FindRow(id string) *Row {
 	return nil
 }
 
+// longestSearched is the number of bytes of a text in which symptoms are searched. Messages of Kubernetes and
+// Karpenter are shorter. A tenant can write a message of a megabyte, which would take seconds.
+const longestSearched = 16 << 10
+
 // FindMatches returns the rows that match a text, in the order of their symptoms in the text.
 func FindMatches(text string) []Finding {
+	searched := text[:min(len(text), longestSearched)]
 	type hit struct {
 		at  int
 		row *Row
 	}
 	var hits []hit
 	for i := range rows {
-		if at := rows[i].findSymptom(text); at != nil {
+		if at := rows[i].findSymptom(searched); at != nil {
 			hits = append(hits, hit{at[0], &rows[i]})
 		}
 	}

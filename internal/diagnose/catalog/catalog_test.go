@@ -133,3 +133,14 @@ func ids(found []catalog.Finding) []string {
 	}
 	return all
 }
+
+// TestLongTexts fails if the whole of a long text is searched: each megabyte takes seconds.
+func TestLongTexts(t *testing.T) {
+	symptom := catalog.Rows()[0].Texts[0]
+	if got := catalog.FindMatches(symptom + strings.Repeat(" x", 1<<20)); len(got) == 0 {
+		t.Error("the beginning of a long text is not searched")
+	}
+	if got := catalog.FindMatches(strings.Repeat("x ", 1<<20) + symptom); len(got) > 0 {
+		t.Errorf("the end of a long text is searched: %v", ids(got))
+	}
+}

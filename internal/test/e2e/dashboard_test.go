@@ -20,7 +20,7 @@ import (
 
 // TestDashboard fails if one of the dashboard's users cannot use a page or a form in a browser with
 // the keyboard alone, sees a name of another tenant, or changes more than the cluster allows; or if a
-// page violates a rule of axe-core or its own Content Security Policy, scrolls horizontally on a
+// page violates a rule of axe-core or its own Content Security Policy, runs a script in a tenant's text, scrolls horizontally on a
 // screen of 320 pixels, does not show a change while it is open, or not in the browser's time zone. The screenshots of docs/how-to/dashboard.md come from
 //
 //	CROFT_TEST_ALL=1 CROFT_SCREENSHOTS=$PWD/docs/images/dashboard go test ./internal/test/e2e -run TestDashboard
@@ -36,6 +36,7 @@ func TestDashboard(t *testing.T) {
 		{"Viewer", dashboardViewer},
 		{"Operator", dashboardOperator},
 		{"PlatformAdmin", dashboardPlatformAdmin},
+		{"Hostile", dashboardHostile},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, d) })
 	}
