@@ -205,6 +205,9 @@ type Validating struct {
 	Selection Selection
 	// ExcludingLabels are labels that exclude an object, at the same time as Selection.
 	ExcludingLabels []string
+	// NamespaceLabels limit the policy to namespaces with all of these labels, by key, with one of
+	// the values. Namespaces without them have no cost.
+	NamespaceLabels map[string][]string
 	// IgnoresTenantRules is set if the policy does not read a tenant's rules.
 	IgnoresTenantRules bool
 	// ClusterWide is for objects outside of all namespaces, and for objects that could choose by
@@ -267,6 +270,11 @@ func (v Validating) Objects() []client.Object {
 	for _, label := range v.ExcludingLabels {
 		selector.MatchExpressions = append(selector.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist})
+	}
+	in := policy.Spec.MatchConstraints.NamespaceSelector
+	for _, key := range slices.Sorted(maps.Keys(v.NamespaceLabels)) {
+		in.MatchExpressions = append(in.MatchExpressions,
+			metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: v.NamespaceLabels[key]})
 	}
 	if v.ClusterWide {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
