@@ -24,7 +24,7 @@ no operator runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if err := options.Ledger.Check(); err != nil {
+			if err = options.Ledger.Check(); err != nil {
 				return err
 			}
 			if options.Plugins, err = secondary.ParsePlugins(of, plugins); err != nil {
