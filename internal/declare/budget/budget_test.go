@@ -111,7 +111,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestMessages compares the texts for users. The figures of a stage are those of its beginning.
+// TestMessages compares the texts for users. The figures of a stage are from its beginning.
 func TestMessages(t *testing.T) {
 	first := Compute(newShop(), nil, newAnswer(961), "shop", noon)
 	later := Compute(newShop(), first, newAnswer(1200), "shop", noon.Add(time.Minute))

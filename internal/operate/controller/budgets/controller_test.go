@@ -105,7 +105,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestLedger expects the answer of a ledger, and an error if it is none.
+// TestLedger expects the answer of a ledger, and an error for other answers.
 func TestLedger(t *testing.T) {
 	answer := budget.Answer{Month: "2026-11", Now: noon, Currency: "EUR", Tenants: map[string]budget.Figures{"shop": {Spent: 7}}}
 	status, body := http.StatusOK, any(answer)
