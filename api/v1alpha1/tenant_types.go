@@ -171,7 +171,7 @@ type TenantSpec struct {
 	// Budget limits the tenant's cost in a calendar month. It replaces the Platform's default as
 	// a whole; {} removes it.
 	// +croft:tenants:shown=the team's own budget
-	// +croft:change=kept, also beyond the budget | the stage follows the new budget within a minute
+	// +croft:change=kept, also beyond the budget | the stage follows the new budget within seconds
 	// +optional
 	Budget *TenantBudget `json:"budget,omitempty"`
 
