@@ -65,6 +65,12 @@ const (
 	MaxHelmReleaseBytesAnnotation = RulesAnnotationPrefix + "maxHelmReleaseBytes"
 	// MaxOtherObjectBytesAnnotation is the maximum size of any other kind.
 	MaxOtherObjectBytesAnnotation = RulesAnnotationPrefix + "maxOtherObjectBytes"
+	// BudgetLabel on a namespace is the stage of its tenant's budget. The policies on budgets
+	// select namespaces by it, so that they cost nothing in all others.
+	BudgetLabel = "croft.dev/budget"
+	// BudgetAnnotation on a namespace states the figures of the budget and the contact, for the
+	// messages of these policies.
+	BudgetAnnotation = RulesAnnotationPrefix + "budget"
 	// ScratchLabel marks objects that `croft verify` creates, and deletes at its end.
 	ScratchLabel = "croft.dev/scratch"
 	// ScratchUntilAnnotation is the expiry of a scratch object, in RFC 3339. Expired

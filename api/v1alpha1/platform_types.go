@@ -565,6 +565,9 @@ type TenantDefaults struct {
 	// Limits are the requests and limits of containers.
 	// +optional
 	Limits *ContainerLimits `json:"limits,omitempty"`
+	// Budget is the budget of each tenant without one of its own. Defaults to none.
+	// +optional
+	Budget *TenantBudget `json:"budget,omitempty"`
 }
 
 // PlatformList is a list of Platforms.

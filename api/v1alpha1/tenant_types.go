@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Budget",type=string,JSONPath=`.status.budget.stage`,priority=1
 // +kubebuilder:printcolumn:name="Owner",type=string,JSONPath=`.spec.owner`,priority=1
 // +kubebuilder:printcolumn:name="Contact",type=string,JSONPath=`.spec.contact`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -181,6 +182,13 @@ type TenantSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="becomes a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 	// +optional
 	CostCode string `json:"costCode,omitempty"`
+
+	// Budget limits the tenant's cost in a calendar month. It replaces the Platform's default as
+	// a whole; {} removes it.
+	// +croft:tenants:shown=the team's own budget
+	// +croft:change=kept, also beyond the budget | the stage follows the new budget within seconds
+	// +optional
+	Budget *TenantBudget `json:"budget,omitempty"`
 
 	// Owner is the team, department or person that answers for the tenant. `croft status -o
 	// wide` shows it. Defaults to none.
@@ -811,6 +819,10 @@ type TenantStatus struct {
 	// policies, Pod Security or limits. It is absent if there are none.
 	// +optional
 	RefusedPods *RefusedPods `json:"refusedPods,omitempty"`
+	// Budget compares the tenant's cost in this month with its budget. It is absent without a
+	// budget.
+	// +optional
+	Budget *TenantBudgetStatus `json:"budget,omitempty"`
 }
 
 // RefusedPods are workloads with pods that the API server refuses, by the events of

@@ -202,8 +202,11 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 			}))
 		}
 	}
-	if o.GetName() == install.AgentName {
+	switch {
+	case o.GetName() == install.AgentName:
 		p.wrapJournal(pod)
+	case o.GetKind() == "Deployment" && values == ".Values.operator":
+		p.wrapLedger(pod)
 	}
 }
 
@@ -227,6 +230,19 @@ func (p *page) wrapJournal(pod map[string]any) {
 				return strings.HasPrefix(argument, "--"+install.JournalName+"=")
 			}
 			return element.(map[string]any)["name"] == install.JournalName
+		})
+	}
+}
+
+// wrapLedger makes the operator's connection to the ledger depend on a value.
+func (p *page) wrapLedger(pod map[string]any) {
+	c := pod["containers"].([]any)[0].(map[string]any)
+	for _, list := range []any{pod["volumes"], c["volumeMounts"], c["args"]} {
+		p.wrapElements(".Values.cost.enabled", list.([]any), func(element any) bool {
+			if argument, is := element.(string); is {
+				return strings.HasPrefix(argument, install.LedgerFlag)
+			}
+			return element.(map[string]any)["name"] == install.LedgerMount
 		})
 	}
 }

@@ -30,6 +30,8 @@ type costOptions struct {
 	explain bool
 	// forecast asks for the expected cost of the month.
 	forecast bool
+	// budgets asks for the budgets in the status of Tenants.
+	budgets bool
 	// ledger is the URL of a ledger, and authority the file with its certificate authority.
 	ledger, authority, namespace string
 	output                       format
@@ -97,7 +99,11 @@ Cost and Usage Specification (FOCUS) 1.2. --reconcile compares a cloud's bill wi
 figures by cost code, in the bill's complete days, and names the causes of differences.
 
 --forecast prints the expected cost of the calendar month: the cost so far, and for the rest
-the mean cost of the last seven complete days.`,
+the mean cost of the last seven complete days.
+
+--budgets prints the budgets of tenants for the calendar month, with the cost that croft's
+operator last read from the ledger. It needs the right to list Tenants, as croft proxy gives
+it to members of a tenant for their own.`,
 		Example: `  croft cost
   croft cost --ledger https://ledger.example.org --since 30d
   croft cost --by workload --since 1h --prices prices.yaml
@@ -105,6 +111,7 @@ the mean cost of the last seven complete days.`,
   croft cost --ledger https://ledger.example.org --since 30d -o focus > focus.csv
   croft cost --ledger https://ledger.example.org --reconcile cur.csv.gz
   croft cost --ledger https://ledger.example.org --forecast
+  croft cost --budgets
 
   # Karpenter's prices, also of spot instances
   kubectl get --raw /api/v1/namespaces/kube-system/services/karpenter:8080/proxy/metrics > metrics.txt
@@ -118,6 +125,8 @@ the mean cost of the last seven complete days.`,
 				return err
 			}
 			switch {
+			case o.budgets:
+				return a.runBudgets(cmd.Context(), o)
 			case o.bill != "":
 				return a.reconcileCost(cmd.Context(), o)
 			case o.forecast:
@@ -146,6 +155,10 @@ the mean cost of the last seven complete days.`,
 	c.Flags().StringVar(&o.tags.CostCodeTag, "cost-code-tag", "CostCode", "with --reconcile: tag of cost codes in the bill")
 	c.Flags().StringVar(&o.tags.PoolTag, "pool-tag", "NodePool", "with --reconcile: tag of pools in the bill")
 	c.Flags().BoolVar(&o.forecast, "forecast", false, "print the expected cost of the month, from the mean of the last seven complete days")
+	c.Flags().BoolVar(&o.budgets, "budgets", false, "print the budgets of tenants for this month")
+	for _, flag := range []string{"since", "by", "prices", "karpenter-metrics", "explain", "ledger", "certificate-authority", "namespace", "reconcile", "forecast"} {
+		refusePointlessFlag(c, flag, "--budgets reads the status of Tenants", func() bool { return o.budgets })
+	}
 	refusePointlessFlag(c, "billing-account", "it is for -o focus", func() bool { return o.output != formatFocus })
 	for _, flag := range []string{"cost-code-tag", "pool-tag"} {
 		refusePointlessFlag(c, flag, "it is for --reconcile", func() bool { return o.bill == "" })
@@ -177,6 +190,9 @@ func (o *costOptions) check(isSet func(flag string) bool) error {
 	}
 	if !slices.Contains(report.Groupings(), o.by) {
 		return fmt.Errorf("--by %s: unknown grouping: write one of %s", o.by, strings.Join(report.Groupings(), "|"))
+	}
+	if o.budgets && !slices.Contains([]format{formatTable, formatJSON, formatYAML}, o.output) {
+		return fmt.Errorf("-o %s: --budgets prints table, json or yaml: write one of them", o.output)
 	}
 	if (o.bill != "" || o.forecast) && !slices.Contains([]format{formatTable, formatJSON, formatYAML}, o.output) {
 		return fmt.Errorf("-o %s: --reconcile and --forecast print table, json or yaml: write one of them", o.output)

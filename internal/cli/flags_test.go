@@ -43,6 +43,8 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"cost --reconcile bill.csv --by pool", "cost --reconcile bill.csv --explain", "cost --reconcile bill.csv -o csv", "cost --reconcile bill.csv -o focus",
 		"cost --forecast --since 1h", "cost --forecast --explain", "cost --forecast -o csv", "cost --forecast --reconcile bill.csv",
 		"cost --reconcile bill.csv -n shop --ledger https://l.example.org",
+		"cost --budgets --by pool", "cost --budgets --since 1h", "cost --budgets --forecast", "cost --budgets -o csv", "cost --budgets --prices p",
+		"operator --ledger-token-file token", "operator --ledger http://l.example.org", "operator --ledger https://l.example.org",
 		"dashboard --certificate-authority ca.crt", "dashboard --server https://k8s.example.org --context other", "dashboard --as ana", "dashboard --as-group devs",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/internal/declare/budget"
 	"croft.dev/croft/internal/declare/logging"
 	"croft.dev/croft/internal/declare/secondary"
 	"croft.dev/croft/internal/operate/operator"
@@ -23,6 +24,9 @@ no operator runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
+			if err = options.Ledger.Check(); err != nil {
+				return err
+			}
 			if options.Plugins, err = secondary.ParsePlugins(of, plugins); err != nil {
 				return fmt.Errorf("--network-plugins: %w", err)
 			}
@@ -41,6 +45,9 @@ no operator runs.`,
 	c.Flags().StringSliceVar(&options.APIServers, "api-servers", nil, "HOST:PORT of each API server that has to confirm a tenant's rules; by default the addresses in the EndpointSlice default/kubernetes")
 	c.Flags().StringVar(&of, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the network plugins' DaemonSets, for which nodes of pools with waitForNetworks wait")
 	c.Flags().StringVar(&plugins, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; if empty, nodes do not wait for them")
+	c.Flags().StringVar(&options.Ledger.URL, "ledger", "", "URL of croft ledger, which measures the cost for tenants' budgets; without it no stage of a budget begins")
+	c.Flags().StringVar(&options.Ledger.TokenFile, "ledger-token-file", "", "file with a token of the operator's service account for the audience "+budget.Audience)
+	c.Flags().StringVar(&options.Ledger.AuthorityFile, "ledger-certificate-authority", "", "file with the CA bundle of the ledger's certificate; the system's by default, and if the file does not exist")
 	c.Flags().StringVar(&options.Trace.Endpoint, "tracing-endpoint", "", "HOST:PORT of an OpenTelemetry collector for traces of reconciles (OTLP by gRPC, without TLS); without it there are no traces")
 	c.Flags().Int32Var(&options.Trace.RatePerMillion, "tracing-rate-per-million", 10_000, "number of reconciles to trace, of each million")
 	return c

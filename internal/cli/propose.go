@@ -118,7 +118,7 @@ func overlayFile(cluster, file *manifest.Declaration, isWhole bool) *manifest.De
 		t.CreationTimestamp = metav1.Now()
 		if l, ok := live[t.Name]; ok {
 			t.CreationTimestamp = l.CreationTimestamp
-			t.Status.Shares = l.Status.Shares
+			t.Status.Shares, t.Status.Budget = l.Status.Shares, l.Status.Budget
 		}
 	}
 	whole := &manifest.Declaration{

@@ -69,6 +69,7 @@ var tenantFields = fieldPolicy{
 		{"status.placement", "the engine that places the team's pods"},
 		{"status.shares", "the share of each namespace in the quota"},
 		{"status.refusedPods", "the team's workloads with refused pods, and the first reason"},
+		{"status.budget", "the team's own cost, as the ledger shows it to the team, and the stage of its budget"},
 	}, tenantSpecFields.shown, identityFields, conditionFields),
 	hidden: slices.Concat([]field{
 		{"metadata.labels", "the platform's own bookkeeping"},

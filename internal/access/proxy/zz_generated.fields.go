@@ -21,6 +21,7 @@ var tenantSpecFields = fieldPolicy{
 		{"spec.policy", "the values that the team's objects may use; TenantRules show the same"},
 		{"spec.sources", "the sources that Flux applies for the team"},
 		{"spec.costCode", "cost allocation; a label of the team's namespaces"},
+		{"spec.budget", "the team's own budget"},
 		{"spec.owner", "the owner of the team's own tenant"},
 		{"spec.contact", "the team's own contact, which other teams do not see"},
 		{"spec.description", "the description of the team's own tenant"},

@@ -97,6 +97,18 @@ func (f *Forecaster) Add(c *Charge) error {
 	return nil
 }
 
+// SumSoFar returns the cost since the beginning of the month, by the names of lines.
+func (f *Forecaster) SumSoFar() map[string]money.Amount {
+	all := make(map[string]money.Amount, len(f.lines))
+	for name, line := range f.lines {
+		all[name] = line.SoFar
+	}
+	return all
+}
+
+// GetMonth returns the beginning of the month.
+func (f *Forecaster) GetMonth() time.Time { return f.from }
+
 // Finish computes the forecast. It returns an error without a complete day.
 func (f *Forecaster) Finish(currency string, limits []string) (*Forecast, error) {
 	r := &Forecast{From: f.from, Now: f.now, Until: f.until, Currency: currency, By: f.builder.by, BaseFrom: f.base, BaseUntil: f.today,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -13,11 +14,18 @@ import (
 // Resource is the resource of the API group croft.dev whose `get` allows to read costs. No object has it.
 const Resource = "costs"
 
-// authenticate returns the user of a token.
-func (s *server) authenticate(ctx context.Context, token string) (authenticationv1.UserInfo, error) {
+// authenticate returns the user of a token for an audience: the API server's if it is empty.
+func (s *server) authenticate(ctx context.Context, token, audience string) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	if audience != "" {
+		review.Spec.Audiences = []string{audience}
+	}
 	if err := s.review(ctx, review); err != nil {
 		return authenticationv1.UserInfo{}, err
+	}
+	// An authenticator that ignores audiences leaves them out of the status.
+	if audience != "" && !slices.Contains(review.Status.Audiences, audience) {
+		return authenticationv1.UserInfo{}, errNoToken
 	}
 	if user := review.Status.User; review.Status.Authenticated && review.Status.Error == "" && user.Username != "" {
 		return user, nil
@@ -34,6 +42,11 @@ func (s *server) review(ctx context.Context, review client.Object) error {
 
 // mayRead reports whether a user may read costs in a namespace, or in the whole cluster.
 func (s *server) mayRead(ctx context.Context, u authenticationv1.UserInfo, namespace string) (bool, error) {
+	return s.mayGet(ctx, u, namespace, "")
+}
+
+// mayGet reports whether a user may get costs, or a subresource of them, in a namespace or in the whole cluster.
+func (s *server) mayGet(ctx context.Context, u authenticationv1.UserInfo, namespace, subresource string) (bool, error) {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range u.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)
@@ -41,7 +54,7 @@ func (s *server) mayRead(ctx context.Context, u authenticationv1.UserInfo, names
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: u.Username, UID: u.UID, Groups: u.Groups, Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "get",
-			Group: v1alpha1.GroupVersion.Group, Resource: Resource},
+			Group: v1alpha1.GroupVersion.Group, Resource: Resource, Subresource: subresource},
 	}}
 	if err := s.review(ctx, review); err != nil {
 		return false, err

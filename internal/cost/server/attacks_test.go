@@ -158,6 +158,8 @@ func TestAttacks(t *testing.T) {
 type lenient struct {
 	reviews
 	authenticates, allows func(r *authorizationv1.SubjectAccessReview) bool
+	// changes changes the answer to a TokenReview.
+	changes func(r *authenticationv1.TokenReview)
 }
 
 func (l *lenient) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
@@ -166,6 +168,12 @@ func (l *lenient) Create(ctx context.Context, o client.Object, options ...client
 	case *authenticationv1.TokenReview:
 		if l.authenticates != nil && !review.Status.Authenticated {
 			review.Status.Authenticated, review.Status.User.Username = true, "auditor"
+		}
+		if l.changes != nil {
+			if user, known := users[review.Spec.Token]; known {
+				review.Status.Authenticated, review.Status.User.Username = true, user.name
+			}
+			l.changes(review)
 		}
 	case *authorizationv1.SubjectAccessReview:
 		if l.allows != nil && l.allows(review) {

@@ -26,8 +26,8 @@ func makePods(r *rand.Rand, tenant, namespace string, nodes, count int) []ledger
 	return pods
 }
 
-// readNeighbour returns the answer for shop, by workload, for an hour of a pool that it shares.
-func readNeighbour(t *testing.T, pods []ledger.Pod, nodes int) *report.Report {
+// computeNeighbours returns the record of an hour of a pool that shop shares.
+func computeNeighbours(t *testing.T, pods []ledger.Pod, nodes int) store.Record {
 	t.Helper()
 	in := ledger.Input{Pods: pods, Owners: []ledger.Owner{{Namespace: "shop-prod", Tenant: "shop"}, {Namespace: "bank", Tenant: "bank"}}}
 	for i := range nodes {
@@ -40,11 +40,17 @@ func readNeighbour(t *testing.T, pods []ledger.Pod, nodes int) *report.Report {
 		t.Fatal(err)
 	}
 	span := ledger.Span{From: now.Add(-time.Hour), Until: now}
-	record := store.Record{Span: span, Currency: "USD", Rows: l.Compute(span).Rows}
+	return store.Record{Span: span, Currency: "USD", Rows: l.Compute(span).Rows}
+}
+
+// readNeighbour returns the answer for shop, by workload, for an hour of a pool that it shares.
+func readNeighbour(t *testing.T, pods []ledger.Pod, nodes int) *report.Report {
+	t.Helper()
+	record := computeNeighbours(t, pods, nodes)
 	s, _ := newTestServer()
 	a := &access{tenant: "shop", namespaces: map[string]bool{"shop-prod": true}, whole: true}
 	view := collect.View{Records: []store.Record{record}, Next: record, Now: now}
-	return report.BuildStored(s.filter(view, span.From, a), report.ByWorkload)
+	return report.BuildStored(s.filter(view, record.From, a), report.ByWorkload)
 }
 
 // TestNoInference changes the neighbours in random hours of real divisions: their requests, their number, and

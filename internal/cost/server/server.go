@@ -21,6 +21,7 @@ import (
 
 	"croft.dev/croft/internal/cost/collect"
 	"croft.dev/croft/internal/cost/report"
+	"croft.dev/croft/internal/declare/budget"
 )
 
 // Paths of the two resources: sums, and the rows of the ledger.
@@ -79,8 +80,9 @@ func (s *server) newRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(Path, s.answer)
 	mux.HandleFunc(ChargesPath, s.answer)
+	mux.HandleFunc(budget.Path, s.answerBudgets)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.refuse(w, &refusal{http.StatusNotFound, "there are only " + Path + " and " + ChargesPath})
+		s.refuse(w, &refusal{http.StatusNotFound, "there are only " + Path + ", " + ChargesPath + " and " + budget.Path})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// No cache may keep an answer that one user's token has opened.
@@ -101,18 +103,17 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	q := parseQuestion(r)
-	caller, err := s.authenticate(r.Context(), findToken(r))
+	caller, err := s.authenticate(r.Context(), findToken(r), "")
 	if err != nil {
 		s.respondError(w, r, err)
 		return
 	}
-	select {
-	case s.answers <- struct{}{}:
-		defer func() { <-s.answers }()
-	case <-r.Context().Done():
-		s.refuse(w, errBusy)
+	leave, err := s.enter(r.Context())
+	if err != nil {
+		s.respondError(w, r, err)
 		return
 	}
+	defer leave()
 	from := s.Now().Add(-q.since).UTC().Truncate(time.Hour)
 	access, err := s.authorize(r.Context(), caller, q.namespace)
 	if err != nil {
@@ -140,6 +141,16 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body)
+}
+
+// enter waits until the server may prepare one more answer. The caller calls leave at its end.
+func (s *server) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.answers <- struct{}{}:
+		return func() { <-s.answers }, nil
+	case <-ctx.Done():
+		return nil, errBusy
+	}
 }
 
 // writeCharges writes a report, and then each charge of it on a line of its own. A client knows that it

@@ -22,6 +22,7 @@ import (
 	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/store"
+	"croft.dev/croft/internal/declare/budget"
 )
 
 var now = time.Date(2026, 11, 26, 12, 30, 0, 0, time.UTC)
@@ -41,7 +42,14 @@ var users = map[string]struct {
 	"auditor-token": {"auditor", []string{"*"}},
 	"none-token":    {"none", nil},
 	"nameless":      {"", []string{"*"}},
+	// These tokens are for the audience of the ledger.
+	"operator-token":       {operator, nil},
+	"auditor-ledger-token": {"auditor", []string{"*"}},
+	"robot-ledger-token":   {"system:serviceaccount:shop-dev:ci", []string{"shop-dev"}},
 }
+
+// operator is the user with the right to read budgets.
+const operator = "system:serviceaccount:croft-system:croft"
 
 // reviews answers as an API server would.
 type reviews struct {
@@ -54,7 +62,11 @@ func (r *reviews) Create(_ context.Context, o client.Object, _ ...client.CreateO
 	switch review := o.(type) {
 	case *authenticationv1.TokenReview:
 		user, known := users[review.Spec.Token]
-		review.Status.Authenticated, review.Status.User.Username = known, user.name
+		ofLedger := review.Spec.Token == "operator-token" || strings.HasSuffix(review.Spec.Token, "-ledger-token")
+		if known = known && ofLedger == slices.Contains(review.Spec.Audiences, budget.Audience); known {
+			review.Status.Audiences = review.Spec.Audiences
+			review.Status.Authenticated, review.Status.User.Username = true, user.name
+		}
 	case *authorizationv1.SubjectAccessReview:
 		attributes := review.Spec.ResourceAttributes
 		for _, user := range users {
@@ -63,9 +75,12 @@ func (r *reviews) Create(_ context.Context, o client.Object, _ ...client.CreateO
 				asked = "*"
 			}
 			if user.name == review.Spec.User && attributes.Verb == "get" && attributes.Group == "croft.dev" &&
-				attributes.Resource == "costs" && (slices.Contains(user.namespaces, asked) || slices.Contains(user.namespaces, "*")) {
+				attributes.Resource == "costs" && attributes.Subresource == "" && (slices.Contains(user.namespaces, asked) || slices.Contains(user.namespaces, "*")) {
 				review.Status.Allowed = true
 			}
+		}
+		if attributes.Subresource == budget.Subresource && review.Spec.User == operator && attributes.Namespace == "" {
+			review.Status.Allowed = true
 		}
 	}
 	return r.failed

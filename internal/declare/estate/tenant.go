@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/budget"
 	"croft.dev/croft/internal/declare/quotaplan"
 )
 
@@ -73,6 +74,12 @@ type Tenant struct {
 	Freeze *v1alpha1.Freeze
 	// FreezeNotice describes the freeze in a line for the tenant's people.
 	FreezeNotice string
+	// Budget is the tenant's budget for a month, or nil. BudgetStage is the stage in force, by the
+	// Tenant's status, and BudgetText a sentence with its figures; both are empty below the first stage.
+	Budget      *v1alpha1.TenantBudget
+	BudgetStage v1alpha1.BudgetStage
+	BudgetText  string
+	Deletion    v1alpha1.DeletionPolicy
 }
 
 func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]string, now time.Time) *Tenant {
@@ -80,6 +87,12 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 	namespaces := slices.Concat(listNamespaces(t), slices.Sorted(maps.Keys(requested)))
 	quota := resolveQuota(&platform.PlatformSpec, t)
 	freeze, notice := resolveFreeze(t, now)
+	limit := budget.Resolve(defaults.Budget, t.Spec.Budget)
+	var stage v1alpha1.BudgetStage
+	var text string
+	if limit != nil {
+		stage, text = budget.Describe(t.Name, t.Spec.Contact, t.Status.Budget)
+	}
 	return &Tenant{
 		Name:        t.Name,
 		Pools:       listPools(t),
@@ -98,6 +111,9 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		Allowances:  mergeAllowances(&defaults.Policy, &t.Spec.Policy.Allowances),
 		Sources:     listSources(t),
 		CostCode:    t.Spec.CostCode,
+		Budget:      limit,
+		BudgetStage: stage,
+		BudgetText:  text,
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
 
 		MaxLifetime:  t.Spec.SelfService.GetMaxLifetime(),

@@ -79,6 +79,15 @@ var tenantAlerts = []Alert{
 		Run: "croft status tenant/NAME",
 	},
 	{
+		Name: "CroftBudgetSpent", Expr: `max by (tenant) (croft_tenant_budget_spent_ratio) >= 1`,
+		For: 30 * time.Minute, Severity: Info,
+		Summary: "Tenant {{ $labels.tenant }} has spent {{ humanizePercentage $value }} of its budget for this month",
+		Meaning: "the cost of the month has reached the tenant's budget. If a stage of the budget is in force, the API server " +
+			"refuses its new pods. Existing pods stay, and other tenants are not affected",
+		Fix: "inform the team, or raise `budget` of the Tenant: [budgets.md](../how-to/budgets.md)",
+		Run: "croft cost --budgets",
+	},
+	{
 		Name: "CroftSharesRestless", Expr: `sum by (tenant) (increase(croft_quota_shares_moved_total[1h])) > 120`,
 		For: 10 * time.Minute, Severity: Warning,
 		Summary: "croft changes shares of the quota of tenant {{ $labels.tenant }} {{ $value }} times an hour",

@@ -214,6 +214,12 @@ var alertCases = map[string]alertCase{
 		labels:  map[string]string{"tenant": "shop"},
 		summary: "The pods of 2 workloads of tenant shop are refused",
 	},
+	"CroftBudgetSpent": {
+		fires:   map[string]string{`croft_tenant_budget_spent_ratio{tenant="shop"}`: `1.01x240`},
+		silent:  map[string]string{`croft_tenant_budget_spent_ratio{tenant="shop"}`: `0.99x240`},
+		labels:  map[string]string{"tenant": "shop"},
+		summary: "Tenant shop has spent 101% of its budget for this month",
+	},
 	"CroftSharesRestless": {
 		fires:   map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+3x240`},
 		silent:  map[string]string{`croft_quota_shares_moved_total{tenant="shop"}`: `0+1x240`},

@@ -13,7 +13,9 @@ var named = map[string]Class{
 	"user": User, "clusterName": Cluster, "tenantDomain": Host, "domains": Host, "registries": Host, "url": Host,
 	"costCode": CostCode, "tags": CostCode, "tenant": Tenant, "namespace": Namespace, "namespaces": Namespace,
 	"platformNamespaces": Namespace,
-	"holderIdentity":     Node, "reportingInstance": Node, "nodeName": Node, "providerID": Node,
+	// Messages about budgets contain it.
+	"contact":        Contact,
+	"holderIdentity": Node, "reportingInstance": Node, "nodeName": Node, "providerID": Node,
 }
 
 // kinds lists the kinds whose objects' own names are redacted.

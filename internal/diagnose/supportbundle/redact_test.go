@@ -114,6 +114,16 @@ func BenchmarkText(b *testing.B) {
 	}
 }
 
+// TestRedactContactInMessages expects no contact in messages about budgets.
+func TestRedactContactInMessages(t *testing.T) {
+	r := NewRedactor([]byte("k"))
+	r.Learn(&unstructured.Unstructured{Object: map[string]any{"kind": "Tenant", "spec": map[string]any{"pool": "a", "contact": "#pl4nted"}}})
+	got := r.RedactText("at least 120 %; contact: #pl4nted. New pods are refused")
+	if strings.Contains(got, "pl4nted") || !strings.Contains(got, "contact: contact-") {
+		t.Errorf("the contact stays: %s", got)
+	}
+}
+
 // TestRedactContacts expects no free text of a Tenant, and no contact of a finding, in the bundle.
 func TestRedactContacts(t *testing.T) {
 	value := map[string]any{

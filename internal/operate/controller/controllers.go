@@ -12,6 +12,7 @@ import (
 
 	"croft.dev/croft/internal/declare/secondary"
 	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/controller/budgets"
 	"croft.dev/croft/internal/operate/controller/declared"
 	"croft.dev/croft/internal/operate/controller/elevation"
 	"croft.dev/croft/internal/operate/controller/interfaces"
@@ -29,8 +30,8 @@ import (
 
 // Register adds all of croft's controllers to a manager. plugins are the DaemonSets that
 // nodes with secondary networks wait for. servers are the addresses of the API servers, or
-// none to use the cluster's own list.
-func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string) error {
+// none to use the cluster's own list. ledger is the connection to the ledger.
+func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string, ledger budgets.LedgerOptions) error {
 	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -46,6 +47,10 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins,
 		recorder = m.GetEventRecorder("croft")
 		networks = nodenetworks.New(cached, live, store, recorder, plugins, clock)
 	)
+	costs, err := budgets.New(cached, store, recorder, clock, ledger)
+	if err != nil {
+		return err
+	}
 	for _, c := range []interface {
 		Register(context.Context, manager.Manager) error
 	}{
@@ -59,6 +64,7 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins,
 		elevation.New(cached, live, store, recorder, clock),
 		selfservice.New(cached, live, store, recorder, clock),
 		refusedpods.New(cached, clock),
+		costs,
 	} {
 		if err := c.Register(ctx, m); err != nil {
 			return fmt.Errorf("register %T: %w", c, err)

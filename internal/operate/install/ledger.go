@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/budget"
 )
 
 const (
@@ -76,6 +77,36 @@ func buildLedgerObjects(o *Options) []client.Object {
 		// Users connect from anywhere, to one port.
 		protectPods(LedgerName, ledgerSelector, "https", "health"),
 	)
+}
+
+// LedgerMount is the name of the operator's volume for its connection to the ledger, and LedgerFlag the prefix
+// of its arguments.
+const (
+	LedgerMount = "ledger"
+	LedgerFlag  = "--ledger"
+	ledgerFiles = "/var/run/croft/ledger"
+	// ledgerTokenSeconds is the lifetime of the operator's token for the ledger. The kubelet renews it.
+	ledgerTokenSeconds = 3600
+)
+
+// connectLedger lets the operator ask the ledger for the cost of tenants: with a token that only the ledger
+// accepts, and the certificate authority of the ledger's Secret, but not its key.
+func connectLedger(spec *corev1.PodSpec) {
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: LedgerMount, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Audience: budget.Audience, ExpirationSeconds: ptr.To[int64](ledgerTokenSeconds), Path: "token",
+			}},
+			{Secret: &corev1.SecretProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: LedgerTLS},
+				Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}, Optional: ptr.To(true),
+			}},
+		},
+	}}})
+	c := &spec.Containers[0]
+	c.Args = append(c.Args, LedgerFlag+"=https://"+LedgerName+"."+namespace+".svc",
+		LedgerFlag+"-token-file="+ledgerFiles+"/token", LedgerFlag+"-certificate-authority="+ledgerFiles+"/ca.crt")
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: LedgerMount, MountPath: ledgerFiles, ReadOnly: true})
 }
 
 // getLedgerStorage returns the size of the ledger's volume.

@@ -88,7 +88,7 @@ func buildOperatorObjects(o Options) []client.Object {
 	all := append([]client.Object{buildSystemNamespace(), buildElevationsNamespace()}, buildRights(o.Roles)...)
 	all = append(all, PolicyObjects()...)
 	if o.Image != "" {
-		all = append(all, buildWorkload(o.Image, buildOperatorArgs(o))...)
+		all = append(all, buildWorkload(o.Image, buildOperatorArgs(o), o.Ledger)...)
 	}
 	if o.Image != "" && o.Authentication != "" {
 		all = append(all, buildProxyObjects(o.Image, o.Authentication)...)

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/budget"
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
@@ -49,6 +50,8 @@ func buildRules(own []string) []rbacv1.PolicyRule {
 		// them at their end.
 		newRule(croft, []string{"get", "list", "watch", "delete"}, "tenantnamespaces"),
 		newRule(croft, []string{"patch"}, "tenantnamespaces/status"),
+		// The cost of each tenant in a month, which croft ledger serves for budgets. No object has the resource.
+		newRule(croft, []string{"get"}, "costs/"+budget.Subresource),
 		newRule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),
 
 		// The walls.

@@ -42,9 +42,12 @@ func buildElevationsNamespace() client.Object {
 	}
 }
 
-func buildWorkload(image string, args []string) []client.Object {
+func buildWorkload(image string, args []string, ledger bool) []client.Object {
 	spec := buildPod(image)
 	spec.Containers[0].Args = append(spec.Containers[0].Args, args...)
+	if ledger {
+		connectLedger(&spec)
+	}
 	deployment := &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

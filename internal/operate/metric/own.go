@@ -81,6 +81,12 @@ var (
 		Help: "ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs of a tenant whose pods the API server refuses; " +
 			"tenants without one are left out.",
 	}
+	// BudgetSpent is the spent fraction of a budget.
+	BudgetSpent = Metric{
+		Name: "croft_tenant_budget_spent_ratio", Type: Gauge, Process: Operator, Labels: []Label{tenantLabel},
+		Help: "Fraction of a tenant's budget that is spent in this month, in whole percent; tenants without a budget or a " +
+			"figure are left out.",
+	}
 	// PolicyInfo maps admission policies to walls.
 	PolicyInfo = Metric{
 		Name: "croft_policy_info", Type: Gauge, Process: Operator,
@@ -183,7 +189,7 @@ var (
 func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
-		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
+		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, BudgetSpent, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 	}

@@ -19,6 +19,7 @@ import (
 	"croft.dev/croft/internal/declare/secondary"
 	"croft.dev/croft/internal/declare/version"
 	"croft.dev/croft/internal/operate/controller"
+	"croft.dev/croft/internal/operate/controller/budgets"
 	"croft.dev/croft/internal/operate/heartbeat"
 	"croft.dev/croft/internal/operate/trace"
 )
@@ -40,6 +41,8 @@ type Options struct {
 	// Plugins are the DaemonSets that nodes of pools with waitForNetworks wait for. The zero
 	// value waits for none.
 	Plugins secondary.Plugins
+	// Ledger is the connection to the ledger. The zero value asks none.
+	Ledger budgets.LedgerOptions
 	// Trace configures the export of reconcile traces. Without an endpoint nothing is
 	// exported.
 	Trace trace.Options
@@ -65,7 +68,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := controller.Register(ctx, m, o.Plugins, o.APIServers); err != nil {
+	if err := controller.Register(ctx, m, o.Plugins, o.APIServers, o.Ledger); err != nil {
 		return err
 	}
 	host, err := os.Hostname()

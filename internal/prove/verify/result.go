@@ -95,6 +95,8 @@ func classifyAnswer(a attack.Attack, got answer) Result {
 	switch {
 	case got.err != nil && explainMissingKind(got.err) != "":
 		return newResult(a, NotTried, explainMissingKind(got.err))
+	case isBeyondBudget(got.err):
+		return newResult(a, NotTried, "the tenant has spent its budget: "+got.err.Error())
 	case a.Kind == attack.Mirror && got.err != nil:
 		return classifyRefusedMirror(a, got.err)
 	case a.Kind == attack.Mirror && !a.ExpectsWarning && slices.ContainsFunc(got.warnings, attack.IsCroftWarning):

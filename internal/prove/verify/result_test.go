@@ -31,6 +31,8 @@ func TestJudge(t *testing.T) {
 		warnings []string
 	}{
 		"refused by the rule":           {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "[tolerations] spec.tolerations: no"), Held, nil},
+		"refused by a budget":           {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused("ValidatingAdmissionPolicy 'croft-budgets' with binding 'croft-budgets' denied request: [new-pods] no"), NotTried, nil},
+		"a mirror beyond the budget":    {attack.Attack{Kind: attack.Mirror}, nil, refused("ValidatingAdmissionPolicy 'croft-budgets' with binding 'croft-budgets' denied request: [new-pods] no"), NotTried, nil},
 		"refused by another rule of it": {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "[node-name] spec.nodeName: no"), BlockedElsewhere, nil},
 		"its parameter is missing":      {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "failed to configure binding: no params found"), BlockedElsewhere, nil},
 		"its expression failed":         {attack.Attack{Kind: attack.Breach, StoppedBy: byPolicy}, nil, refused(denied + "expression 'spec.tolerations' failed: no such key"), BlockedElsewhere, nil},
@@ -63,6 +65,14 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%s, want %s: %s", got.Result, c.want, got.Message)
 			}
 		})
+	}
+}
+
+// TestBudgetWarnings expects warnings about budgets, which are no walls, to be recognized.
+func TestBudgetWarnings(t *testing.T) {
+	const text = "Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': [budget] no"
+	if !isBudgetWarning(fmt.Sprintf(text, "croft-budget-warnings", "croft-budget-warnings")) || isBudgetWarning(fmt.Sprintf(text, "croft-pods", "croft-pods")) {
+		t.Error("a warning about a budget is not recognized, or another one is")
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/observe/netpol"
+	"croft.dev/croft/internal/operate/install"
 	"croft.dev/croft/internal/prove/warning"
 	"croft.dev/croft/internal/rules/attack"
 )
@@ -207,7 +208,7 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 		got := answer{}
 		ctx, warnings := warning.Record(ctx)
 		got.err = sendRequest(ctx, m.client, a.Request, object)
-		got.warnings = warnings.List()
+		got.warnings = slices.DeleteFunc(warnings.List(), isBudgetWarning)
 		if r.answered != nil {
 			r.answered(a, object, got.err, got.warnings)
 		}
@@ -228,6 +229,17 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 		return !unsettled, nil
 	})
 	return result
+}
+
+// isBeyondBudget reports whether the stage of a tenant's budget refuses a pod. A budget is no wall: the refusal
+// proves nothing, and hides whether another rule refuses the pod, too.
+func isBeyondBudget(err error) bool {
+	return err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+install.BudgetsPolicy+"'")
+}
+
+// isBudgetWarning reports whether a warning is about a tenant's budget.
+func isBudgetWarning(got string) bool {
+	return attack.IsCroftWarning(got) && strings.Contains(got, "ValidatingAdmissionPolicy '"+install.BudgetWarningsPolicy+"'")
 }
 
 // isQuotaExhausted reports whether a tenant has used up its quota, or has limits that refuse verify's

@@ -205,9 +205,9 @@ type Validating struct {
 	Selection Selection
 	// ExcludingLabels are labels that exclude an object, at the same time as Selection.
 	ExcludingLabels []string
-	// NamespaceLabel is the label of the namespaces whose objects the policy matches. It defaults
-	// to the tenant's label, which all namespaces of tenants have.
-	NamespaceLabel string
+	// NamespaceLabels limit the policy to namespaces with all of these labels, by key, with one of
+	// the values, or any value for an empty list. Namespaces without them have no cost.
+	NamespaceLabels map[string][]string
 	// IgnoresTenantRules is set if the policy does not read a tenant's rules.
 	IgnoresTenantRules bool
 	// ClusterWide is for objects outside of all namespaces, and for objects that could choose by
@@ -267,12 +267,17 @@ func (v Validating) Objects() []client.Object {
 	}
 	policy.Spec.MatchConstraints.ExcludeResourceRules = toResourceRules(v.ExcludedResources)
 	selector := policy.Spec.MatchConstraints.ObjectSelector
-	if v.NamespaceLabel != "" {
-		policy.Spec.MatchConstraints.NamespaceSelector.MatchExpressions[0].Key = v.NamespaceLabel
-	}
 	for _, label := range v.ExcludingLabels {
 		selector.MatchExpressions = append(selector.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist})
+	}
+	namespaces := policy.Spec.MatchConstraints.NamespaceSelector
+	for _, key := range slices.Sorted(maps.Keys(v.NamespaceLabels)) {
+		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
+		if values := v.NamespaceLabels[key]; len(values) > 0 {
+			requirement.Operator, requirement.Values = metav1.LabelSelectorOpIn, values
+		}
+		namespaces.MatchExpressions = append(namespaces.MatchExpressions, requirement)
 	}
 	if v.ClusterWide {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}

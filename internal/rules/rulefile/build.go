@@ -115,7 +115,7 @@ func (p *Policy) build(text func(string) string) admissionpolicy.Validating {
 		ExcludedResources:  toResources(p.shared.ExcludedResources),
 		Selection:          selections[p.shared.Selection],
 		ExcludingLabels:    p.shared.ExcludingLabels,
-		NamespaceLabel:     p.shared.NamespaceLabel,
+		NamespaceLabels:    p.shared.NamespaceLabels,
 		IgnoresTenantRules: p.shared.IgnoresTenantRules,
 		ClusterWide:        p.shared.ClusterWide,
 		WarnOnly:           p.shared.WarnOnly,

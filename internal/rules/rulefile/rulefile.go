@@ -4,6 +4,8 @@
 //
 //	# The requests that the policy matches. The operations are CREATE and UPDATE by default.
 //	resources: [{group: networking.k8s.io, version: v1, resources: [ingresses]}]
+//	# Labels of the namespaces in which the policy applies, with their values.
+//	namespaceLabels: {croft.dev/budget: [DenyNewPods]}
 //	# CEL expressions that must be true for the policy to apply, by name.
 //	matchConditions: {has-class: has(object.spec.ingressClassName)}
 //	# Limits of the lists that expressions iterate over: see admissionpolicy.Bound.
@@ -65,20 +67,20 @@ type Policy struct {
 
 // sharedPart is the content of policy.yaml.
 type sharedPart struct {
-	Resources          []resource        `json:"resources"`
-	ExcludedResources  []resource        `json:"excludedResources"`
-	Selection          string            `json:"selection"`
-	ExcludingLabels    []string          `json:"excludingLabels"`
-	NamespaceLabel     string            `json:"namespaceLabel"`
-	IgnoresTenantRules bool              `json:"ignoresTenantRules"`
-	ClusterWide        bool              `json:"clusterWide"`
-	WarnOnly           bool              `json:"warnOnly"`
-	MatchConditions    map[string]string `json:"matchConditions"`
-	Bounds             []bound           `json:"bounds"`
-	EarlyVariables     []variable        `json:"earlyVariables"`
-	Variables          []variable        `json:"variables"`
-	Fragments          map[string]string `json:"fragments"`
-	Rules              []string          `json:"rules"`
+	Resources          []resource          `json:"resources"`
+	ExcludedResources  []resource          `json:"excludedResources"`
+	Selection          string              `json:"selection"`
+	ExcludingLabels    []string            `json:"excludingLabels"`
+	NamespaceLabels    map[string][]string `json:"namespaceLabels"`
+	IgnoresTenantRules bool                `json:"ignoresTenantRules"`
+	ClusterWide        bool                `json:"clusterWide"`
+	WarnOnly           bool                `json:"warnOnly"`
+	MatchConditions    map[string]string   `json:"matchConditions"`
+	Bounds             []bound             `json:"bounds"`
+	EarlyVariables     []variable          `json:"earlyVariables"`
+	Variables          []variable          `json:"variables"`
+	Fragments          map[string]string   `json:"fragments"`
+	Rules              []string            `json:"rules"`
 }
 
 // rulePart is the first document of a rule file.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/budget"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -122,11 +123,24 @@ func isRelabelled(before, after any) bool {
 	return !ok || !ok2 || !maps.Equal(a.GetLabels(), b.GetLabels())
 }
 
-// isRedeclared reports whether an update changed more than the status.
+// isRedeclared reports whether an update changed more than the status, or the stage of a budget, which is
+// part of the estate.
 func isRedeclared(before, after any) bool {
 	b, ok := before.(client.Object)
 	a, ok2 := after.(client.Object)
-	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
+	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID() || isBudgetChanged(b, a)
+}
+
+// isBudgetChanged reports whether an update changed the stage of a tenant's budget, or its figures.
+func isBudgetChanged(before, after client.Object) bool {
+	b, ok := before.(*v1alpha1.Tenant)
+	a, ok2 := after.(*v1alpha1.Tenant)
+	if !ok || !ok2 {
+		return false
+	}
+	was, textBefore := budget.Describe(b.Name, "", b.Status.Budget)
+	now, text := budget.Describe(a.Name, "", a.Status.Budget)
+	return was != now || textBefore != text
 }
 
 func (s *Store) markDirty() {

@@ -26,7 +26,7 @@ const patience = 5 * time.Second
 // Declared are the metrics of a Collector.
 var Declared = []metric.Metric{
 	metric.PlatformCondition, metric.PoolCondition, metric.TenantCondition, metric.QuotaUse,
-	metric.RefusedWorkloads, metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
+	metric.RefusedWorkloads, metric.BudgetSpent, metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
 }
 
 // Collector implements prometheus.Collector for the leading operator of this process.

@@ -32,6 +32,9 @@ func (s *state) collectSamples() []prometheus.Metric {
 		if refused := t.Status.RefusedPods; refused != nil {
 			all.addSample(metric.RefusedWorkloads, float64(refused.Workloads), t.Name)
 		}
+		if b := t.Status.Budget; b != nil && b.Spent != "" {
+			all.addSample(metric.BudgetSpent, float64(b.Percent)/100, t.Name)
+		}
 	}
 	all.addQuotas(s.quotas.Items)
 	for i := range s.policies.Items {

@@ -75,8 +75,9 @@ func TestSamples(t *testing.T) {
 		tenants: v1alpha1.TenantList{Items: []v1alpha1.Tenant{{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: v1alpha1.TenantStatus{
 				Status: condition("Ready", metav1.ConditionTrue, "Ready"), RefusedPods: &v1alpha1.RefusedPods{Workloads: 3},
+				Budget: &v1alpha1.TenantBudgetStatus{Spent: "812.40", Percent: 101},
 			},
-		}, {ObjectMeta: metav1.ObjectMeta{Name: "bank"}}}},
+		}, {ObjectMeta: metav1.ObjectMeta{Name: "bank"}, Status: v1alpha1.TenantStatus{Budget: &v1alpha1.TenantBudgetStatus{}}}}},
 		quotas: corev1.ResourceQuotaList{Items: []corev1.ResourceQuota{
 			quota("shop-prod", "shop", "croft", cpu("3"), cpu("1500m")), quota("shop-dev", "shop", "croft", cpu("1"), cpu("500m")),
 			quota("shop-dev", "shop", "mine", cpu("1"), cpu("1")), quota("bank", "", "croft", cpu("1"), cpu("1")),
@@ -91,6 +92,7 @@ func TestSamples(t *testing.T) {
 		`croft_policy_info{policy=croft-b,wall=policy} 1`,
 		`croft_policy_type_warnings{policy=croft-a} 3`,
 		`croft_pool_status_condition{condition=NodesReady,pool=apps,reason=Pending,status=Unknown} 1`,
+		`croft_tenant_budget_spent_ratio{tenant=shop} 1.01`,
 		`croft_tenant_quota_used_ratio{resource=requests.cpu,tenant=shop} 0.5`,
 		`croft_tenant_refused_workloads{tenant=shop} 3`,
 		`croft_tenant_status_condition{condition=Ready,reason=Ready,status=True,tenant=shop} 1`,

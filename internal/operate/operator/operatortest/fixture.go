@@ -17,6 +17,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/declare/secondary"
+	"croft.dev/croft/internal/operate/controller/budgets"
 	"croft.dev/croft/internal/operate/install"
 	"croft.dev/croft/internal/operate/operator"
 	"croft.dev/croft/internal/rules/admissionpolicy"
@@ -32,6 +33,8 @@ type Fixture struct {
 	Client  client.Client
 	Config  *rest.Config
 	Cluster *sandbox.Cluster
+	// Ledger is the operator's connection to a ledger.
+	Ledger budgets.LedgerOptions
 	// Writes are the operator's write requests.
 	Writes *Writes
 	log    *buffer
@@ -103,7 +106,7 @@ func (f *Fixture) OperateAt(health string) (stop func()) {
 	go func() {
 		for {
 			err := operator.Run(ctx, cfg, operator.Options{
-				HealthAddr: health, MetricsAddr: "0", LeaderElect: true, Plugins: plugins, Log: f.NewLogger(),
+				HealthAddr: health, MetricsAddr: "0", LeaderElect: true, Plugins: plugins, Ledger: f.Ledger, Log: f.NewLogger(),
 			})
 			if err == nil || ctx.Err() != nil || err.Error() != leaseLost {
 				done <- err

@@ -31,6 +31,10 @@ func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 		labels[v1alpha1.CostCodeLabel] = t.CostCode
 	}
 	annotations := joinMaps(t.NamespaceAnnotations, buildSizeAnnotations(&t.Allowances))
+	if t.BudgetStage != "" {
+		labels[v1alpha1.BudgetLabel] = string(t.BudgetStage)
+		annotations[v1alpha1.BudgetAnnotation] = t.BudgetText
+	}
 	if anchor, ok := t.Requested[name]; ok {
 		annotations[v1alpha1.RequestedAnnotation] = anchor
 	}

@@ -1,0 +1,189 @@
+package install_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/operate/install"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/rules/admissionpolicy/policytest"
+	"croft.dev/croft/internal/rules/evaluator"
+	"croft.dev/croft/internal/rules/rulefile"
+	"croft.dev/croft/internal/walls/wall/policy"
+)
+
+// TestBudgetPolicies tries the cases in the rule files, in namespaces as the policy wall writes them.
+func TestBudgetPolicies(t *testing.T) {
+	if wrong := findWrongBudgetCases(t, install.PolicyObjects()); len(wrong) > 0 {
+		t.Error(strings.Join(wrong, "\n"))
+	}
+}
+
+// TestBudgetPolicyMutants removes each rule and each part of the scope of the policies once. A case must
+// detect it.
+func TestBudgetPolicyMutants(t *testing.T) {
+	for name, mutate := range map[string]func(*admissionv1.ValidatingAdmissionPolicy){
+		"without new-pods":  func(p *admissionv1.ValidatingAdmissionPolicy) { waiveRule(p, "new-pods") },
+		"without new-nodes": func(p *admissionv1.ValidatingAdmissionPolicy) { waiveRule(p, "new-nodes") },
+		"without budget":    func(p *admissionv1.ValidatingAdmissionPolicy) { waiveRule(p, "budget") },
+		"without conditions": func(p *admissionv1.ValidatingAdmissionPolicy) {
+			p.Spec.MatchConditions = nil
+		},
+		"in all namespaces": func(p *admissionv1.ValidatingAdmissionPolicy) {
+			p.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
+		},
+		"updates, too": func(p *admissionv1.ValidatingAdmissionPolicy) {
+			r := &p.Spec.MatchConstraints.ResourceRules[0]
+			r.Operations = append(slices.Clone(r.Operations), admissionv1.Update)
+		},
+		"deletions, too": func(p *admissionv1.ValidatingAdmissionPolicy) {
+			r := &p.Spec.MatchConstraints.ResourceRules[0]
+			r.Operations = append(slices.Clone(r.Operations), admissionv1.Delete)
+		},
+		"without jobs": func(p *admissionv1.ValidatingAdmissionPolicy) {
+			p.Spec.MatchConstraints.ResourceRules = slices.DeleteFunc(p.Spec.MatchConstraints.ResourceRules,
+				func(r admissionv1.NamedRuleWithOperations) bool { return slices.Contains(r.APIGroups, "batch") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := install.PolicyObjects()
+			for _, o := range objects {
+				p, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
+				if ok && (p.Name == install.BudgetsPolicy || p.Name == install.BudgetWarningsPolicy) {
+					mutate(p)
+				}
+			}
+			if len(findWrongBudgetCases(t, objects)) == 0 {
+				t.Error("no case detects the change")
+			}
+		})
+	}
+}
+
+func waiveRule(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
+	for i := range p.Spec.Validations {
+		v := &p.Spec.Validations[i]
+		if slices.ContainsFunc(admissionpolicy.ParseRules(*v), func(r admissionpolicy.ParsedRule) bool { return r.Rule == rule }) {
+			policytest.WaiveRule(v, rule)
+		}
+	}
+}
+
+// buildBudgetNamespaces returns the namespaces of tenants at all stages: bank is within its budget, and in lost
+// the annotation with the figures is missing.
+func buildBudgetNamespaces(t *testing.T) []client.Object {
+	t.Helper()
+	d := &manifest.Declaration{
+		Platforms: []v1alpha1.Platform{{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}}},
+		Pools:     []v1alpha1.Pool{{ObjectMeta: metav1.ObjectMeta{Name: "jobs"}}},
+	}
+	for name, s := range map[string]v1alpha1.TenantBudgetStatus{
+		"bank":   {Spent: "639.00"},
+		"warned": {Stage: v1alpha1.BudgetWarn, StagePercent: 80, StageSpent: "641.00"},
+		"nodes":  {Stage: v1alpha1.BudgetDenyNewNodes, StagePercent: 100, StageSpent: "801.00"},
+		"shop":   {Stage: v1alpha1.BudgetDenyNewPods, StagePercent: 120, StageSpent: "961.00"},
+	} {
+		s.Month, s.Monthly, s.Currency = "2026-11", 800, "EUR"
+		d.Tenants = append(d.Tenants, v1alpha1.Tenant{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: v1alpha1.TenantSpec{Pool: "jobs", Contact: "#shop-oncall", Budget: &v1alpha1.TenantBudget{
+				Monthly: 800, Currency: "EUR", At: map[string]v1alpha1.BudgetStage{"120": v1alpha1.BudgetDenyNewPods}}},
+			Status: v1alpha1.TenantStatus{Budget: &s},
+		})
+	}
+	e, problems := estate.Build(d)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	all := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}}
+	for _, tenant := range e.Tenants {
+		for _, o := range (policy.Wall{}).Tenant(&e.Platform, tenant) {
+			n, ok := o.(*corev1.Namespace)
+			if !ok {
+				continue
+			}
+			all = append(all, n)
+			if n.Name == "shop" {
+				lost := n.DeepCopy()
+				lost.Name = "lost"
+				delete(lost.Annotations, v1alpha1.BudgetAnnotation)
+				all = append(all, lost)
+			}
+		}
+	}
+	return all
+}
+
+// findWrongBudgetCases returns the cases with another answer than expected.
+func findWrongBudgetCases(t *testing.T, objects []client.Object) []string {
+	t.Helper()
+	e, err := evaluator.New(append(objects, buildBudgetNamespaces(t)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := rulefile.ReadCases(os.DirFS("rules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong []string
+	for name, file := range files {
+		if file.Policy != install.BudgetsPolicy && file.Policy != install.BudgetWarningsPolicy {
+			continue
+		}
+		for _, c := range file.Cases {
+			object, old, err := file.BuildObjects(c, rulefile.Scene{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := evaluator.Request{
+				User: makeUser(c), Verb: cmp.Or(c.Verb, "create"), Subresource: c.Subresource, Authorized: true,
+				// The operator's pods are dry runs.
+				Stored:   c.User != "croft-system/croft",
+				Resource: evaluator.FindResource(object.GroupVersionKind()), Namespace: object.GetNamespace(), Name: object.GetName(),
+				Object: object, Old: old,
+			}
+			switch {
+			case request.Verb == "delete":
+				request.Old, request.Object = object, nil
+			case old != nil:
+				request.Verb = "update"
+			}
+			answer, err := e.Evaluate(t.Context(), request)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, c.Name, err)
+			}
+			if problem := compareBudgetAnswer(c, answer); problem != "" {
+				wrong = append(wrong, fmt.Sprintf("%s: %s: %s", name, c.Name, problem))
+			}
+		}
+	}
+	return wrong
+}
+
+// compareBudgetAnswer returns the difference between the expected and the given answer.
+func compareBudgetAnswer(c rulefile.Case, answer evaluator.Answer) string {
+	switch {
+	case c.Refused != (len(answer.Denials) > 0):
+		return fmt.Sprintf("refused: %t: %+v", len(answer.Denials) > 0, answer.Denials)
+	case c.Refused && (answer.Denials[0].DeniedBy != install.BudgetsPolicy || answer.Denials[0].Rule != c.Rule):
+		return "refused by " + answer.Denials[0].DeniedBy + ": " + answer.Denials[0].Message
+	case c.Refused && !strings.Contains(answer.Denials[0].Message, c.Message):
+		return "refused with another message: " + answer.Denials[0].Message
+	case (c.Warning == "") != (len(answer.Warnings) == 0), !strings.Contains(strings.Join(answer.Warnings, "\n"), c.Warning):
+		return fmt.Sprintf("warnings: %q", answer.Warnings)
+	default:
+		return ""
+	}
+}
