@@ -30,7 +30,7 @@ import (
 // Register adds all of croft's controllers to a manager. plugins are the DaemonSets that
 // nodes with secondary networks wait for. servers are the addresses of the API servers, or
 // none to use the cluster's own list.
-func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string) error {
+func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string, clock clock.WithDelayedExecution) error {
 	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -41,7 +41,6 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins,
 	var (
 		cached   = m.GetClient()
 		applier  = apply.NewCached(cached, live)
-		clock    = clock.RealClock{}
 		store    = declared.New(m.GetCache(), live, clock)
 		recorder = m.GetEventRecorder("croft")
 		networks = nodenetworks.New(cached, live, store, recorder, plugins, clock)
