@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,11 +123,18 @@ func isRelabelled(before, after any) bool {
 	return !ok || !ok2 || !maps.Equal(a.GetLabels(), b.GetLabels())
 }
 
-// isRedeclared reports whether an update changed more than the status.
+// isRedeclared reports whether an update changed more than the status, or freed a domain that
+// another tenant may claim.
 func isRedeclared(before, after any) bool {
 	b, ok := before.(client.Object)
 	a, ok2 := after.(client.Object)
-	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
+	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID() || hasFreedDomain(before, after)
+}
+
+func hasFreedDomain(before, after any) bool {
+	b, ok := before.(*v1alpha1.Tenant)
+	a, ok2 := after.(*v1alpha1.Tenant)
+	return ok && ok2 && slices.ContainsFunc(b.Status.Domains, func(domain string) bool { return !slices.Contains(a.Status.Domains, domain) })
 }
 
 func (s *Store) markDirty() {
