@@ -234,17 +234,31 @@ func (p *page) wrapJournal(pod map[string]any) {
 	}
 }
 
-// wrapLedger makes the operator's connection to the ledger depend on a value.
+// wrapLedger makes the operator's connection to the ledger depend on a value. The operator has no other volumes.
 func (p *page) wrapLedger(pod map[string]any) {
+	const condition = ".Values.cost.enabled"
 	c := pod["containers"].([]any)[0].(map[string]any)
-	for _, list := range []any{pod["volumes"], c["volumeMounts"], c["args"]} {
-		p.wrapElements(".Values.cost.enabled", list.([]any), func(element any) bool {
-			if argument, is := element.(string); is {
-				return strings.HasPrefix(argument, install.LedgerFlag)
-			}
-			return element.(map[string]any)["name"] == install.LedgerMount
-		})
+	p.wrapElements(condition, c["args"].([]any), func(element any) bool {
+		return strings.HasPrefix(element.(string), install.LedgerFlag)
+	})
+	p.wrapField(condition, c, "volumeMounts")
+	p.wrapField(condition, pod, "volumes")
+}
+
+// wrapField puts a field behind a condition.
+func (p *page) wrapField(condition string, in map[string]any, field string) {
+	text, err := yaml.Marshal(map[string]any{field: in[field]})
+	if err != nil {
+		panic(err) // the field was parsed from YAML
 	}
+	delete(in, field)
+	in[p.addSlot(func(indent string) string { return formatConditional(condition, indent, text) })] = ""
+}
+
+// formatConditional returns YAML behind a condition.
+func formatConditional(condition, indent string, text []byte) string {
+	lines := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n"+indent)
+	return "{{- if " + condition + " }}\n" + indent + lines + "\n{{- end }}"
 }
 
 // wrapElements puts some elements of a list behind a condition.
@@ -257,10 +271,7 @@ func (p *page) wrapElements(condition string, list []any, some func(any) bool) {
 		if err != nil {
 			panic(err) // the element was parsed from YAML
 		}
-		list[i] = p.addSlot(func(indent string) string {
-			lines := strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n"+indent)
-			return "{{- if " + condition + " }}\n" + indent + lines + "\n{{- end }}"
-		})
+		list[i] = p.addSlot(func(indent string) string { return formatConditional(condition, indent, text) })
 	}
 }
 

@@ -23,8 +23,12 @@ func (c claim) isWildcard() bool { return strings.HasPrefix(c.domain, "*.") }
 // checkDomainOwners refuses claims that overlap with a claim of an older tenant. A refused
 // claim does not block younger tenants. Claims of a tenant that is refused for another reason
 // do, since they may have been granted before.
+//
+// A domain that is in force for a tenant, as its status shows, belongs to it even if an older
+// tenant claims it or if the tenant no longer declares it: a refused tenant keeps its walls, and
+// so the domain would have two owners.
 func checkDomainOwners(w *checker) {
-	granted := newGrants()
+	inForce, granted := w.listDomainsInForce(), newGrants()
 	for _, i := range sortByAge(w.Tenants) {
 		for j, domain := range w.Tenants[i].Spec.Domains {
 			c := claim{w.objects[manifest.KindTenant][i], domain}
@@ -33,7 +37,11 @@ func checkDomainOwners(w *checker) {
 				w.refuse(c.tenant, at, "%s", why)
 				continue
 			}
-			if other, overlaps := granted.findOverlap(c); overlaps {
+			other, overlaps := inForce.findOverlap(c)
+			if !overlaps {
+				other, overlaps = granted.findOverlap(c)
+			}
+			if overlaps {
 				w.refuse(c.tenant, at, "%s overlaps with %s of tenant %s%s; a domain belongs to one tenant",
 					c.domain, other.domain, other.tenant.Name, w.FormatLocation(other.tenant))
 				continue
@@ -41,6 +49,20 @@ func checkDomainOwners(w *checker) {
 			granted.add(c)
 		}
 	}
+}
+
+// listDomainsInForce returns the domains that the walls of tenants in a cluster may allow.
+func (w *checker) listDomainsInForce() *grants {
+	inForce := newGrants()
+	for _, i := range sortByAge(w.Tenants) {
+		for _, domain := range w.Tenants[i].Status.Domains {
+			c := claim{w.objects[manifest.KindTenant][i], domain}
+			if _, overlaps := inForce.findOverlap(c); !overlaps {
+				inForce.add(c)
+			}
+		}
+	}
+	return inForce
 }
 
 // explainReserved returns why no tenant may claim a domain, regardless of the claim's age: domains

@@ -3,9 +3,13 @@ package estate
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -54,6 +58,46 @@ func TestDomains(t *testing.T) {
 			}
 			_, _, problems := read(content)
 			expect(t, problems, test.want...)
+		})
+	}
+}
+
+// TestDomainsInForce declares an old, a middle and a young tenant, each with domains in its spec and
+// in its status.
+func TestDomainsInForce(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		specs, inForce [3]string
+		want           string
+	}{
+		{"each its own", [3]string{"x.org.uk", "y.org.uk"}, [3]string{"x.org.uk", "y.org.uk"}, ""},
+		{"an older tenant claims it", [3]string{"x.org.uk", "x.org.uk"}, [3]string{"", "x.org.uk"}, "old"},
+		{"a younger tenant claims it", [3]string{"x.org.uk", "x.org.uk"}, [3]string{"x.org.uk", ""}, "middle"},
+		{"it is given up, and still in force", [3]string{"", "x.org.uk"}, [3]string{"x.org.uk", ""}, "middle"},
+		{"it was given up", [3]string{"", "x.org.uk"}, [3]string{}, ""},
+		{"a wildcard in force", [3]string{"a.x.org.uk", "", "*.x.org.uk"}, [3]string{"", "", "*.x.org.uk"}, "old"},
+		{"nobody has it yet", [3]string{"x.org.uk", "x.org.uk", "x.org.uk"}, [3]string{}, "middle young"},
+		{"a domain of the older tenant's own in force for two", [3]string{"x.org.uk", "x.org.uk"}, [3]string{"x.org.uk", "x.org.uk"}, "middle"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, problems := manifest.Parse("croft.yaml", []byte(base+"pools: {jobs: }\ntenants: {old: {pool: jobs}, middle: {pool: jobs}, young: {pool: jobs}}\n"))
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			for i, name := range []string{"old", "middle", "young"} {
+				at := slices.IndexFunc(d.Tenants, func(t v1alpha1.Tenant) bool { return t.Name == name })
+				tenant := &d.Tenants[at]
+				tenant.CreationTimestamp = metav1.Unix(int64(1000*(i+1)), 0)
+				tenant.Spec.Domains, tenant.Status.Domains = strings.Fields(test.specs[i]), strings.Fields(test.inForce[i])
+			}
+			_, problems = Build(d)
+			var refused []string
+			for _, p := range problems {
+				refused = append(refused, p.Name)
+			}
+			if got := strings.Join(refused, " "); got != test.want {
+				t.Errorf("refused: %q, want %q: %v", got, test.want, problems)
+			}
 		})
 	}
 }

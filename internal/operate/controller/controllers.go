@@ -31,7 +31,10 @@ import (
 // Register adds all of croft's controllers to a manager. plugins are the DaemonSets that
 // nodes with secondary networks wait for. servers are the addresses of the API servers, or
 // none to use the cluster's own list. ledger is the connection to the ledger.
-func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string, ledger budgets.LedgerOptions) error {
+func Register(
+	ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string, ledger budgets.LedgerOptions,
+	clock clock.WithDelayedExecution,
+) error {
 	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -42,7 +45,6 @@ func Register(ctx context.Context, m manager.Manager, plugins secondary.Plugins,
 	var (
 		cached   = m.GetClient()
 		applier  = apply.NewCached(cached, live)
-		clock    = clock.RealClock{}
 		store    = declared.New(m.GetCache(), live, clock)
 		recorder = m.GetEventRecorder("croft")
 		networks = nodenetworks.New(cached, live, store, recorder, plugins, clock)

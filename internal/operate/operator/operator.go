@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -43,6 +44,8 @@ type Options struct {
 	Plugins secondary.Plugins
 	// Ledger is the connection to the ledger. The zero value asks none.
 	Ledger budgets.LedgerOptions
+	// Clock is the controllers' clock. Defaults to the system's. A test can make it jump.
+	Clock clock.WithDelayedExecution
 	// Trace configures the export of reconcile traces. Without an endpoint nothing is
 	// exported.
 	Trace trace.Options
@@ -68,7 +71,10 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
-	if err := controller.Register(ctx, m, o.Plugins, o.APIServers, o.Ledger); err != nil {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if err := controller.Register(ctx, m, o.Plugins, o.APIServers, o.Ledger, o.Clock); err != nil {
 		return err
 	}
 	host, err := os.Hostname()

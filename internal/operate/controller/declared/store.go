@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -123,12 +124,13 @@ func isRelabelled(before, after any) bool {
 	return !ok || !ok2 || !maps.Equal(a.GetLabels(), b.GetLabels())
 }
 
-// isRedeclared reports whether an update changed more than the status, or the stage of a budget, which is
-// part of the estate.
+// isRedeclared reports whether an update changed more than the status, or a part of the status that
+// is part of the estate: the stage of a budget, or a domain that another tenant may now claim.
 func isRedeclared(before, after any) bool {
 	b, ok := before.(client.Object)
 	a, ok2 := after.(client.Object)
-	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID() || isBudgetChanged(b, a)
+	return !ok || !ok2 || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID() ||
+		isBudgetChanged(b, a) || hasFreedDomain(b, a)
 }
 
 // isBudgetChanged reports whether an update changed the stage of a tenant's budget, or its figures.
@@ -138,9 +140,15 @@ func isBudgetChanged(before, after client.Object) bool {
 	if !ok || !ok2 {
 		return false
 	}
-	was, textBefore := budget.Describe(b.Name, "", b.Status.Budget)
-	now, text := budget.Describe(a.Name, "", a.Status.Budget)
-	return was != now || textBefore != text
+	stageBefore, textBefore := budget.Describe(b.Name, "", b.Status.Budget)
+	stage, text := budget.Describe(a.Name, "", a.Status.Budget)
+	return stageBefore != stage || textBefore != text
+}
+
+func hasFreedDomain(before, after client.Object) bool {
+	b, ok := before.(*v1alpha1.Tenant)
+	a, ok2 := after.(*v1alpha1.Tenant)
+	return ok && ok2 && slices.ContainsFunc(b.Status.Domains, func(domain string) bool { return !slices.Contains(a.Status.Domains, domain) })
 }
 
 func (s *Store) markDirty() {

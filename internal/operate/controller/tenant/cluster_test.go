@@ -103,6 +103,13 @@ func domainMended(f *fixture) {
 	if !slices.Contains(second.Status.Domains, "www.example.edu") {
 		f.Errorf("domains = %v", second.Status.Domains)
 	}
+
+	// The older tenant does not get it back: the walls of the younger one would still allow it.
+	f.Patch(first, `{"spec":{"domains":["www.example.edu"]}}`)
+	f.AwaitCondition(first, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
+	f.AwaitReady(second)
+	f.Patch(first, `{"spec":{"domains":null}}`)
+	f.AwaitReady(first)
 }
 
 // statusCompleted fails if an operator that remembers that the walls of a tenant are

@@ -183,6 +183,9 @@ func (c *Controller) reconcileTenant(ctx context.Context, req reconcile.Request)
 		seen.maybeDeleted = true
 		return reconcile.Result{}, err
 	}
+	if err := c.claimDomains(ctx, before, tenant); err != nil {
+		return reconcile.Result{}, err
+	}
 	return c.reconcileWalls(ctx, snapshot, tenant, &seen)
 }
 

@@ -80,7 +80,7 @@ func (s *observation) computeStatus(tenant *v1alpha1.Tenant) {
 	}
 	if status.Accept(st, generation, s.hasPlatform, s.entry.Problems) && s.entry.Value != nil {
 		tenant.Status.Pool, tenant.Status.Pools = s.entry.Value.Pools[0], s.entry.Value.Pools
-		tenant.Status.Domains = s.entry.Value.Domains
+		tenant.Status.Domains = s.listDomainsInForce(tenant.Status.Domains)
 		tenant.Status.Consents = s.entry.Value.Consents
 		reportConsents(st, generation, s.entry.Value)
 	}
@@ -127,6 +127,54 @@ func (s *observation) reportDeletion(tenant *v1alpha1.Tenant) {
 	}
 	status.SetNotReady(&tenant.Status.Status, tenant.Generation, v1alpha1.ReasonDeleting, message)
 	status.SetProgress(&tenant.Status.Status, tenant.Generation, outcome.NeedsPerson(s.err))
+}
+
+// listDomainsInForce returns the domains that the tenant's walls may allow, and that no other tenant
+// gets: the declared ones and, until all namespaces have the new rules, the previous ones.
+func (s *observation) listDomainsInForce(previous []string) []string {
+	if s.hasRules() {
+		return s.entry.Value.Domains
+	}
+	return mergeDomains(previous, s.entry.Value.Domains)
+}
+
+// hasRules reports whether all namespaces of the tenant have the rules of its declaration.
+func (s *observation) hasRules() bool {
+	done := map[string]bool{}
+	for _, change := range s.changes {
+		var notOwned *apply.NamespaceNotOwnedError
+		if change.Kind == "Namespace" && (change.Err == nil || errors.As(change.Err, &notOwned)) {
+			done[change.Name] = true
+		}
+	}
+	return !slices.ContainsFunc(s.entry.Value.Namespaces, func(name string) bool { return !done[name] })
+}
+
+// mergeDomains returns the previous domains, followed by the new ones.
+func mergeDomains(previous, declared []string) []string {
+	all := slices.Clone(previous)
+	for _, domain := range declared {
+		if !slices.Contains(all, domain) {
+			all = append(all, domain)
+		}
+	}
+	return all
+}
+
+// claimDomains records the domains that the tenant is about to get, before its walls allow them: a
+// recorded domain stays with the tenant if croft is killed. The derived domains need no record,
+// because no other tenant can claim them.
+func (c *Controller) claimDomains(ctx context.Context, before, tenant *v1alpha1.Tenant) error {
+	merged := mergeDomains(tenant.Status.Domains, tenant.Spec.Domains)
+	if len(merged) == len(tenant.Status.Domains) {
+		return nil
+	}
+	tenant.Status.Domains = merged
+	if err := c.status.Patch(ctx, before, tenant); err != nil {
+		return err
+	}
+	tenant.DeepCopyInto(before)
+	return nil
 }
 
 // listOwned returns the declared namespaces that belong to the tenant.

@@ -270,3 +270,29 @@ func TestNotEnforcedSince(t *testing.T) {
 		}
 	}
 }
+
+// TestDomainsInForce fails if another tenant could get a domain that a namespace still allows.
+func TestDomainsInForce(t *testing.T) {
+	written := func(name string) apply.Change {
+		c := namespaceFailed(name, nil)
+		c.Action = apply.Unchanged
+		return c
+	}
+	shop, db := written("shop"), written("shop-db")
+	for _, test := range []struct {
+		name    string
+		changes []apply.Change
+		want    string
+	}{
+		{"all namespaces have the rules", []apply.Change{shop, db}, "shop.example.org"},
+		{"nothing was written", nil, "old.example.org shop.example.org"},
+		{"one failed", []apply.Change{shop, namespaceFailed("shop-db", errors.New("no"))}, "old.example.org shop.example.org"},
+		{"one is another tenant's", []apply.Change{shop, namespaceFailed("shop-db", &apply.NamespaceNotOwnedError{Namespace: "shop-db"})}, "shop.example.org"},
+	} {
+		s := observed()
+		s.changes = test.changes
+		if got := strings.Join(s.listDomainsInForce([]string{"old.example.org"}), " "); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}

@@ -91,12 +91,7 @@ func (f *Fixture) Operate() (stop func()) {
 // OperateAt is Operate with an address for health probes.
 func (f *Fixture) OperateAt(health string) (stop func()) {
 	f.Helper()
-	cfg := rest.CopyConfig(f.Config)
-	cfg.Impersonate = rest.ImpersonationConfig{
-		UserName: admissionpolicy.OperatorUser,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + v1alpha1.SystemNamespace, "system:authenticated"},
-	}
-	cfg.Wrap(f.Writes.record)
+	cfg := f.NewOperatorConfig()
 	plugins, err := secondary.ParsePlugins(secondary.PluginsNamespace, secondary.PluginsLabels)
 	if err != nil {
 		f.Fatal(err)
@@ -126,6 +121,18 @@ func (f *Fixture) OperateAt(health string) (stop func()) {
 			f.owner.Error("the operator does not stop")
 		}
 	})
+}
+
+// NewOperatorConfig returns a configuration with the rights that Install grants the operator. Writes
+// records its write requests.
+func (f *Fixture) NewOperatorConfig() *rest.Config {
+	cfg := rest.CopyConfig(f.Config)
+	cfg.Impersonate = rest.ImpersonationConfig{
+		UserName: admissionpolicy.OperatorUser,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + v1alpha1.SystemNamespace, "system:authenticated"},
+	}
+	cfg.Wrap(f.Writes.record)
+	return cfg
 }
 
 // NewLogger returns a logger for the output of the test that started the cluster. AwaitLog reads

@@ -37,7 +37,11 @@ type Writes struct {
 }
 
 // Count returns the number of writes so far.
-func (w *Writes) Count() int { return len(w.ListSince(0)) }
+func (w *Writes) Count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
+}
 
 // ListSince returns the writes after the first n.
 func (w *Writes) ListSince(n int) []string {

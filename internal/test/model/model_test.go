@@ -1,0 +1,155 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"croft.dev/croft/internal/operate/operator/operatortest"
+	"croft.dev/croft/internal/test/sandbox"
+)
+
+// Environment variables to repeat a run. envLength is the number of steps, envShrink the time for
+// finding a shorter sequence.
+const (
+	envSeed   = "CROFT_MODEL_SEED"
+	envLength = "CROFT_MODEL_LENGTH"
+	envSteps  = "CROFT_MODEL_STEPS"
+	envShrink = "CROFT_MODEL_SHRINK"
+)
+
+const (
+	// length is the number of steps for `make e2e`, and longLength for `make test-all`.
+	length, longLength = 1000, 20_000
+	// batch is the number of steps between two comparisons with the declared state.
+	batch = 50
+	// mostSteps and mostTime limit the search for a planted bug.
+	mostSteps, mostTime = 2000, 5 * time.Minute
+)
+
+func getenv(name string) string { return os.Getenv(name) }
+
+// TestModel fails if a random sequence of actions and faults violates an invariant.
+func TestModel(t *testing.T) {
+	sandbox.EndToEnd(t)
+	seed, steps := choosePlan(t)
+	w := newWorld(operatortest.Start(t, sandbox.WithControllers))
+	w.reset(nil)
+	began := time.Now()
+	found, err := w.run(t.Context(), steps, func() bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d steps in %s; effective: %s", len(steps), time.Since(began).Round(time.Second), formatCounts(w.done))
+	if found == nil {
+		return
+	}
+	t.Errorf("%s=%d: %s", envSeed, seed, found)
+	shortest := w.shrink(steps, found)
+	t.Logf("%s=%d %s=%d %s=%s repeats it:\n%s", envSeed, seed, envLength, len(steps), envSteps, formatSelection(shortest), formatSteps(shortest))
+}
+
+// choosePlan returns the seed and the steps that the environment selects.
+func choosePlan(t *testing.T) (uint64, []step) {
+	t.Helper()
+	seed, n := uint64(time.Now().UnixNano()), uint64(length)
+	if sandbox.All() {
+		n = longLength
+	}
+	for name, value := range map[string]*uint64{envSeed: &seed, envLength: &n} {
+		if given := getenv(name); given != "" {
+			var err error
+			if *value, err = strconv.ParseUint(given, 10, 63); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	t.Logf("%s=%d", envSeed, seed)
+	steps, err := selectSteps(generate(seed, int(n)), getenv(envSteps)) //nolint:gosec // at most 63 bits
+	if err != nil {
+		t.Fatalf("%s: %v", envSteps, err)
+	}
+	return seed, steps
+}
+
+// run executes steps until one violates an invariant, or mayContinue is false.
+func (w *world) run(ctx context.Context, steps []step, mayContinue func() bool) (*violation, error) {
+	for i, s := range steps {
+		if err := w.do(ctx, s); err != nil {
+			return nil, err
+		}
+		last := i == len(steps)-1 || !mayContinue()
+		if last || steps[i+1].index/batch != s.index/batch {
+			if v, err := w.settle(ctx, last); v != nil || err != nil || last {
+				return v, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// shrink returns a shorter sequence that violates the same family of invariants.
+func (w *world) shrink(steps []step, found *violation) []step {
+	budget := 3 * time.Minute
+	if given := getenv(envShrink); given != "" {
+		var err error
+		if budget, err = time.ParseDuration(given); err != nil {
+			w.Fatalf("%s: %v", envShrink, err)
+		}
+	}
+	end := time.Now().Add(budget)
+	mayContinue := func() bool { return time.Now().Before(end) }
+	// Steps after the violation are not needed.
+	last := w.executed
+	steps = steps[:slices.IndexFunc(steps, func(s step) bool { return s.index == last })+1]
+	return shrink(steps, func(fewer []step) bool {
+		w.reset(nil)
+		again, err := w.run(w.Context(), fewer, func() bool { return true })
+		if err != nil {
+			w.Logf("with %d steps: %v", len(fewer), err)
+		}
+		return again != nil && again.family == found.family
+	}, mayContinue)
+}
+
+func formatSteps(steps []step) string {
+	var lines []string
+	for _, s := range steps {
+		lines = append(lines, s.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func formatCounts(counts map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s %d", strings.TrimSuffix(name, ":"), counts[name]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestPlantedBugs fails if the model does not find a bug of each family within five minutes.
+func TestPlantedBugs(t *testing.T) {
+	sandbox.Thorough(t) // TestInvariants evaluates a violation of each family
+	w := newWorld(operatortest.Start(t, sandbox.WithControllers))
+	for _, bug := range bugs() {
+		t.Run(bug.family, func(t *testing.T) {
+			w.reset(bug)
+			began := time.Now()
+			found, err := w.run(t.Context(), generate(1, mostSteps), func() bool { return time.Since(began) < mostTime })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found == nil || found.family != bug.family {
+				t.Fatalf("found: %v", found)
+			}
+			t.Logf("found after %s and %d steps: %s", time.Since(began).Round(time.Second), w.executed+1, found)
+		})
+	}
+}
