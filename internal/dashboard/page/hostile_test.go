@@ -121,6 +121,11 @@ func newPages(text string) map[string]page.Page {
 		"refusal":      page.NewConfirmation(story.Target, page.Confirmation{Question: text, Refused: text, Back: page.Link(text), Command: text}),
 		"quota":        page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),
+		"elevations": page.NewElevations(text, text, []v1alpha1.Elevation{
+			{ObjectMeta: metav1.ObjectMeta{Namespace: text, Name: text}, Spec: v1alpha1.ElevationSpec{RequestedBy: text, Role: "operator", Reason: text}},
+			{ObjectMeta: metav1.ObjectMeta{Name: text}, Spec: v1alpha1.ElevationSpec{RequestedBy: text, ApprovedBy: text, Reason: text}, Status: v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationActive, Message: text, User: text, Until: &metav1.Time{Time: now}}},
+			{ObjectMeta: metav1.ObjectMeta{Name: text}, Status: v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: text}},
+		}, page.ElevationRights{User: text, Request: true, Approve: true, End: true, Key: text}),
 		"login":   {Title: "Log in", Heading: "Log in", Body: page.Login{Next: text, Problem: text}},
 		"message": {Title: text, Heading: text, Body: page.Message{Text: text}},
 	}

@@ -148,7 +148,7 @@ func clip(text string) string {
 func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 
 // parsed are the templates of the pages, by the name of their body.
-var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "loggedout", "message")
+var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "loggedout", "message", "elevations")
 
 func parseTemplates(bodies ...string) map[string]*template.Template {
 	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb, "splitTimes": splitTimes, "datetime": formatDatetime}).ParseFS(templates, "templates/*.html"))

@@ -37,6 +37,7 @@ func TestRequests(t *testing.T) {
 		{"/namespaces/shop/hosts", 7, "six kinds have hosts, and the rules have the domains"},
 		{"/namespaces/shop/quota", 2, ""},
 		{"/namespaces/shop/access", 3, ""},
+		{"/namespaces/shop/elevations", 3, ""},
 		{"/namespaces/shop/try", 1, ""},
 		{"/open?namespace=shop", 0, ""},
 	} {

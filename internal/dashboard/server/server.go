@@ -102,12 +102,15 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}/hosts":                   {showHosts, false},
 		"/namespaces/{namespace}/quota":                   {showQuota, true},
 		"/namespaces/{namespace}/access":                  {showAccess, false},
+		"/namespaces/{namespace}/elevations":              {d.showElevations, true},
 		"/namespaces/{namespace}/try":                     {showTry, false},
 	} {
 		mux.HandleFunc("GET "+pattern, d.newPageHandler(p.show, p.live))
 	}
 	mux.HandleFunc("GET /namespaces/{namespace}/workloads/pod/{name}/log", d.downloadLog)
 	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(largestForm, changeWorkload))
+	mux.HandleFunc("POST /namespaces/{namespace}/elevations", d.changeElevations(d.requestElevation))
+	mux.HandleFunc("POST /namespaces/{namespace}/elevations/{name}/{change}", d.changeElevations(d.changeElevation))
 	mux.HandleFunc("POST /namespaces/{namespace}/try", d.newFormHandler(largestTrialForm, tryManifests))
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		s, _ := d.Keys.Open(r.Cookies(), time.Now())
@@ -126,6 +129,7 @@ func (d *dashboard) newPageHandler(show view, live bool) http.HandlerFunc {
 		if !ok {
 			return
 		}
+		r = withUser(r, s.User)
 		if live && isStream(r) {
 			d.serveStream(w, r, s, c, show)
 			return
