@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"croft.dev/croft/internal/dashboard/cluster"
+	"croft.dev/croft/internal/dashboard/costs"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/provider"
 	"croft.dev/croft/internal/dashboard/session"
@@ -26,6 +27,8 @@ type Options struct {
 	// TokenLogin allows logins with a token although there is a provider. Without a provider, they
 	// are always allowed.
 	TokenLogin bool
+	// Ledger has the costs; nil without one.
+	Ledger *costs.Ledger
 	// Stopping is closed when the process is about to stop: then the streams of live updates end. It may
 	// be nil.
 	Stopping <-chan struct{}
@@ -103,6 +106,8 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}/quota":                   {showQuota, true},
 		"/namespaces/{namespace}/access":                  {showAccess, false},
 		"/namespaces/{namespace}/elevations":              {d.showElevations, true},
+		"/namespaces/{namespace}/cost":                    {d.showCost, false},
+		"/costs":                                          {d.showCost, false},
 		"/namespaces/{namespace}/try":                     {showTry, false},
 	} {
 		mux.HandleFunc("GET "+pattern, d.newPageHandler(p.show, p.live))
