@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"croft.dev/croft/internal/access/login"
 	"croft.dev/croft/internal/dashboard/cluster"
+	"croft.dev/croft/internal/dashboard/costs"
 	"croft.dev/croft/internal/dashboard/provider"
 	"croft.dev/croft/internal/dashboard/server"
 	"croft.dev/croft/internal/dashboard/session"
@@ -24,7 +26,9 @@ type dashboardOptions struct {
 	identity   provider.Options
 	secretFile string
 	tokenLogin bool
-	logs       logging.Options
+	// ledger is the URL of croft ledger, and ledgerCAFile the file with its certificate authority.
+	ledger, ledgerCAFile string
+	logs                 logging.Options
 }
 
 func newDashboard(a *app) *cobra.Command {
@@ -59,6 +63,9 @@ Without a certificate, it serves a self-signed one on the loopback interface. Wi
 	c.Flags().StringVar(&o.serving.CertFile, "tls-cert-file", "", "path of the serving certificate; reloaded when it changes")
 	c.Flags().StringVar(&o.serving.KeyFile, "tls-private-key-file", "", "path of the serving certificate's private key")
 	c.Flags().StringVar(&o.keyFile, "session-key-file", "", "path of a file with one or two keys that encrypt sessions, one a line, each 32 bytes in base64; the first encrypts, both decrypt; reloaded when it changes")
+	c.Flags().StringVar(&o.ledger, "ledger", "", "URL of croft ledger, for the pages of costs; it gets the users' tokens")
+	c.Flags().StringVar(&o.ledgerCAFile, "ledger-ca-file", "", "path of the CA bundle for --ledger; the system's by default")
+	refusePointlessFlag(c, "ledger-ca-file", "it is for --ledger", func() bool { return o.ledger == "" })
 	o.addProviderFlags(c)
 	c.MarkFlagsRequiredTogether("tls-cert-file", "tls-private-key-file")
 	refusePointlessFlag(c, "certificate-authority", "it is for --server", func() bool { return o.target.server == "" })
@@ -87,6 +94,28 @@ func (o *dashboardOptions) addProviderFlags(c *cobra.Command) {
 		refusePointlessFlag(c, flag, "it is for --oidc-issuer-url", func() bool { return o.identity.Issuer == "" })
 	}
 	refusePointlessFlag(c, "token-login", "without --oidc-issuer-url, there is no other login", func() bool { return o.identity.Issuer == "" })
+}
+
+// newLedger returns the ledger, or nil without one.
+func (o *dashboardOptions) newLedger(a *app) (*costs.Ledger, error) {
+	if o.ledger == "" {
+		return nil, nil
+	}
+	var authorities *x509.CertPool
+	if o.ledgerCAFile != "" {
+		data, err := readFile(o.ledgerCAFile, a.in)
+		if err != nil {
+			return nil, fmt.Errorf("--ledger-ca-file: %w", err)
+		}
+		if authorities = x509.NewCertPool(); !authorities.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("--ledger-ca-file %s: the file has no PEM certificate", escapeLine(o.ledgerCAFile))
+		}
+	}
+	ledger, err := costs.New(o.ledger, authorities)
+	if err != nil {
+		return nil, fmt.Errorf("--ledger %w", err)
+	}
+	return ledger, nil
 }
 
 // newProvider returns the identity provider, or nil without one.
@@ -126,6 +155,10 @@ func (a *app) runDashboard(cmd *cobra.Command, o *dashboardOptions) error {
 	if err != nil {
 		return err
 	}
+	ledger, err := o.newLedger(a)
+	if err != nil {
+		return err
+	}
 	entry, err := o.target.buildClusterEntry(a)
 	if err != nil {
 		return err
@@ -145,6 +178,6 @@ func (a *app) runDashboard(cmd *cobra.Command, o *dashboardOptions) error {
 	if o.keyFile != "" && o.keyFile != "-" {
 		go server.ReloadKeys(cmd.Context(), keys, o.keyFile, keyText, log)
 	}
-	pages := server.New(server.Options{Cluster: target, Keys: keys, Provider: identity, TokenLogin: o.tokenLogin, Stopping: cmd.Context().Done(), Log: log})
+	pages := server.New(server.Options{Cluster: target, Keys: keys, Provider: identity, TokenLogin: o.tokenLogin, Ledger: ledger, Stopping: cmd.Context().Done(), Log: log})
 	return toFailure(o.serving.Serve(cmd.Context(), pages, log))
 }

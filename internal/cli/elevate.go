@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,7 +81,7 @@ func (a *app) runElevate(ctx context.Context, o *elevateOptions) error {
 	switch {
 	case o.role != string(v1alpha1.ElevationOperator):
 		return fmt.Errorf("--role %s: only the role operator is supported: omit --role", escapeLine(o.role))
-	case o.duration < 15*time.Minute || o.duration > 24*time.Hour:
+	case o.duration < elevation.Shortest || o.duration > elevation.Longest:
 		return fmt.Errorf("--for %s: write between 15m and 24h", o.duration)
 	case strings.TrimSpace(o.reason) == "":
 		return fmt.Errorf("--reason is empty: write a reason, for the approver and the record")
@@ -105,13 +103,7 @@ func (a *app) runElevate(ctx context.Context, o *elevateOptions) error {
 	if err != nil {
 		return toFailure(err)
 	}
-	e := &v1alpha1.Elevation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, GenerateName: deriveNamePrefix(user) + "-"},
-		Spec: v1alpha1.ElevationSpec{
-			RequestedBy: user, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: o.duration.Truncate(time.Second)},
-			Reason: o.reason, PublicKey: public,
-		},
-	}
+	e := elevation.NewRequest(o.namespace, user, o.duration, o.reason, public)
 	if err := c.Create(ctx, e); err != nil {
 		return toFailure(oneLineError{explainUnreachable(err)})
 	}
@@ -193,15 +185,4 @@ func (a *app) newClientWithUser(ctx context.Context) (client.Client, string, err
 		return nil, "", toFailure(oneLineError{explainUnreachable(err)})
 	}
 	return c, review.Status.UserInfo.Username, nil
-}
-
-var noName = regexp.MustCompile(`[^a-z0-9]+`)
-
-// deriveNamePrefix derives the beginning of an object's name from a user name.
-func deriveNamePrefix(user string) string {
-	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(user), "-"), "-")
-	if name == "" {
-		return "elevation"
-	}
-	return strings.TrimRight(name[:min(len(name), 30)], "-")
 }

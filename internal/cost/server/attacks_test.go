@@ -127,8 +127,11 @@ func listAttacks() []attack {
 		}
 	}
 	for _, a := range slices.Clone(all) {
-		a.request = strings.Replace(a.request, Path, ChargesPath, 1)
-		all = append(all, a)
+		for _, path := range []string{ChargesPath, HistoryPath} {
+			other := a
+			other.request = strings.Replace(a.request, Path, path, 1)
+			all = append(all, other)
+		}
 	}
 	return all
 }

@@ -24,10 +24,11 @@ import (
 	"croft.dev/croft/internal/declare/budget"
 )
 
-// Paths of the two resources: sums, and the rows of the ledger.
+// Paths of the three resources: sums, the rows of the ledger, and months with a forecast.
 const (
 	Path        = "/v1/costs"
 	ChargesPath = "/v1/charges"
+	HistoryPath = "/v1/history"
 )
 
 const (
@@ -81,8 +82,9 @@ func (s *server) newRoutes() http.Handler {
 	mux.HandleFunc(Path, s.answer)
 	mux.HandleFunc(ChargesPath, s.answer)
 	mux.HandleFunc(budget.Path, s.answerBudgets)
+	mux.HandleFunc(HistoryPath, s.answer)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.refuse(w, &refusal{http.StatusNotFound, "there are only " + Path + ", " + ChargesPath + " and " + budget.Path})
+		s.refuse(w, &refusal{http.StatusNotFound, "there are only " + Path + ", " + ChargesPath + ", " + HistoryPath + " and " + budget.Path})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// No cache may keep an answer that one user's token has opened.
@@ -94,7 +96,7 @@ func (s *server) newRoutes() http.Handler {
 	})
 }
 
-// answer responds with a report, and for ChargesPath also with its charges.
+// answer responds with a report, and for ChargesPath also with its charges, or with a history.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	for _, c := range s.checks {
 		if refused := c.find(r); refused != nil {
@@ -130,7 +132,13 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	readable := s.filter(view, from, access)
-	body, err := json.Marshal(report.BuildStored(readable, q.by))
+	var content any
+	if r.URL.Path == HistoryPath {
+		content = report.BuildHistory(readable, q.by)
+	} else {
+		content = report.BuildStored(readable, q.by)
+	}
+	body, err := json.Marshal(content)
 	if err != nil {
 		s.respondError(w, r, err)
 		return

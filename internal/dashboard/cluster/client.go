@@ -20,6 +20,17 @@ type Client struct {
 	http   *http.Client
 }
 
+// Token returns the user's token, for other servers that accept the cluster's tokens.
+func (c *Client) Token() string { return c.config.BearerToken }
+
+// Unwatched returns a reader whose reads a Watcher does not record, for objects that change all the time.
+func (c *Client) Unwatched() client.Reader {
+	if r, ok := c.WithWatch.(recorder); ok {
+		return r.WithWatch
+	}
+	return c.WithWatch
+}
+
 // OpenLog opens the log of a container. The caller closes it.
 func (c *Client) OpenLog(ctx context.Context, pod client.ObjectKey, o *corev1.PodLogOptions) (io.ReadCloser, error) {
 	config := rest.CopyConfig(c.config)

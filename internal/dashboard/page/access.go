@@ -34,7 +34,7 @@ func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 			you.Rows = [][]Cell{{{Text: wording.JoinNames(n.Roles)}, {Text: wording.JoinNames(n.Abilities)}}}
 		}
 	}
-	body := Sections{you, others}
+	body := Sections{you, others, linkElevations(namespace)}
 	if len(m.Restrictions) > 0 {
 		body = append(body, listRestrictions(m))
 	}
@@ -43,6 +43,12 @@ func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 		Commands: []string{"croft me -n " + namespace, "kubectl get rolebindings -n " + namespace + " -o wide", "kubectl auth can-i --list -n " + namespace},
 		Body:     body,
 	}
+}
+
+func linkElevations(namespace string) Section {
+	return Section{Heading: "More rights for a limited time", Head: []string{"Page", "Shows"}, Rows: [][]Cell{
+		{{Text: "Elevations", Link: ElevationsPath(namespace)}, {Text: "requests for the role operator, their approval, and their end"}},
+	}}
 }
 
 // grant is the access of one subject by one role.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/dashboard/connections"
 	"croft.dev/croft/internal/dashboard/hosts"
 	"croft.dev/croft/internal/dashboard/nodes"
@@ -121,6 +124,13 @@ func newPages(text string) map[string]page.Page {
 		"refusal":      page.NewConfirmation(story.Target, page.Confirmation{Question: text, Refused: text, Back: page.Link(text), Command: text}),
 		"quota":        page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),
+		"elevations": page.NewElevations(text, text, []v1alpha1.Elevation{
+			{ObjectMeta: metav1.ObjectMeta{Namespace: text, Name: text}, Spec: v1alpha1.ElevationSpec{RequestedBy: text, Role: "operator", Reason: text}},
+			{ObjectMeta: metav1.ObjectMeta{Name: text}, Spec: v1alpha1.ElevationSpec{RequestedBy: text, ApprovedBy: text, Reason: text}, Status: v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationActive, Message: text, User: text, Until: &metav1.Time{Time: now}}},
+			{ObjectMeta: metav1.ObjectMeta{Name: text}, Status: v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: text}},
+		}, page.ElevationRights{User: text, Request: true, Approve: true, End: true, Key: text}),
+		"cost": page.NewCost(page.Scope{Namespace: text, Tenant: text}, makeHistory(text)), "cost of the platform": page.NewCost(page.Scope{}, makeHistory(text)),
+		"no cost": page.NewCostProblem(page.Scope{Namespace: text, Tenant: text}, page.NoLedger),
 		"login":   {Title: "Log in", Heading: "Log in", Body: page.Login{Next: text, Problem: text}},
 		"message": {Title: text, Heading: text, Body: page.Message{Text: text}},
 	}
@@ -129,6 +139,19 @@ func newPages(text string) map[string]page.Page {
 		pages[name] = p
 	}
 	return pages
+}
+
+// makeHistory returns costs of two months and two days.
+func makeHistory(text string) *report.History {
+	month := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	return &report.History{
+		Now: now, Currency: text, By: report.ByWorkload,
+		Months:    []report.Sum{{From: month.AddDate(0, -1, 0), Until: month, Total: 300 * money.Unit}, {From: month, Until: month.AddDate(0, 1, 0), Total: 250 * money.Unit, Unknown: true}},
+		Days:      []report.Sum{{From: now.AddDate(0, 0, -1), Until: now, Total: 10 * money.Unit}, {From: now, Until: now.AddDate(0, 0, 1), Total: 5 * money.Unit}},
+		ThisMonth: []*report.Line{{Name: text, Cost: 200 * money.Unit, Idle: 50 * money.Unit, Total: 250 * money.Unit, Estimated: 1, UnknownSeconds: 1, CostUnknown: true}, {Name: "b", IdleHidden: true}},
+		LastMonth: []*report.Line{{Name: text, Total: 300 * money.Unit}}, Limits: []string{text}, MissingPrices: []string{text},
+		Forecast: &report.Forecast{BaseFrom: now.AddDate(0, 0, -7), BaseUntil: now, Total: &report.ForecastLine{Month: 330 * money.Unit}, Lines: []*report.ForecastLine{{Name: text, Month: 330 * money.Unit}}},
+	}
 }
 
 // listElements parses a page as a browser does. It returns each element with its attributes' names,

@@ -117,11 +117,12 @@ const (
 	TabNetwork   = "Network"
 	TabHosts     = "Hosts"
 	TabQuota     = "Quota"
+	TabCost      = "Cost"
 	TabTry       = "Try"
 	TabAccess    = "Access"
 )
 
-var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabNetwork, TabHosts, TabQuota, TabAccess, TabTry}
+var tabNames = []string{TabOverview, TabWorkloads, TabJobs, TabNetwork, TabHosts, TabQuota, TabCost, TabAccess, TabTry}
 
 // Link returns the path of a page from its segments. html/template alone would keep slashes and
 // question marks in a name.
@@ -148,7 +149,7 @@ func clip(text string) string {
 func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 
 // parsed are the templates of the pages, by the name of their body.
-var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "loggedout", "message")
+var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "loggedout", "message", "elevations", "cost")
 
 func parseTemplates(bodies ...string) map[string]*template.Template {
 	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb, "splitTimes": splitTimes, "datetime": formatDatetime}).ParseFS(templates, "templates/*.html"))

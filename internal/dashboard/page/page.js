@@ -37,10 +37,56 @@ function findKey(node) {
   return node.getAttribute('action') ?? node.querySelector('td, h2')?.textContent;
 }
 
+// follow shows the lines of a log as they are written, in the place of its last lines. Without this script, the page
+// has the last lines when it is opened.
+const mostLines = 2000;
+let log; // the open stream, with its element
+
+function follow(stop) {
+  const element = stop ? null : main.querySelector('pre[data-stream]');
+  if (log && (log.element !== element || log.url !== element.dataset.stream)) {
+    log.source.close();
+    log.element.classList.remove('follows');
+    log = null;
+  }
+  if (!element || log) return;
+  const code = element.firstElementChild;
+  const state = element.previousElementSibling;
+  const source = new EventSource(element.dataset.stream);
+  let isFirst = true; // the stream begins with the last lines, which the page has
+  let count = 0;
+  log = { element, source, url: element.dataset.stream };
+
+  function add(text, lines) {
+    const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 8;
+    if (isFirst) code.textContent = '';
+    isFirst = false;
+    const part = document.createTextNode(text + '\n');
+    part.lines = lines;
+    code.append(part);
+    for (count += lines; count > mostLines && code.childNodes.length > 1; code.firstChild.remove()) count -= code.firstChild.lines;
+    element.hidden = false;
+    if (atEnd) element.scrollTop = element.scrollHeight;
+  }
+
+  source.onopen = () => {
+    state.textContent = state.dataset.follows;
+    element.classList.add('follows');
+    if (isFirst) element.scrollTop = element.scrollHeight;
+  };
+  source.onmessage = (event) => add(event.data, event.data.split('\n').length);
+  source.addEventListener('skipped', (event) => add(`⋯ ${event.data} ${state.dataset.skipped}`, 1));
+  source.addEventListener('end', () => {
+    source.close();
+    log = null;
+    state.textContent = state.dataset.ends;
+  });
+}
+
 // update changes a node into another one. Elements that remain keep their focus, typed values and scroll
 // position; a <details> stays open or closed.
 function update(old, fresh) {
-  if (old.isEqualNode(fresh)) return;
+  if (old.isEqualNode(fresh) || old === log?.element && old.dataset.stream === fresh.dataset.stream) return;
   if (old.nodeType !== Node.ELEMENT_NODE) {
     old.data = fresh.data;
     return;
@@ -70,6 +116,7 @@ function show(fresh) {
   const focused = document.activeElement;
   update(main, fresh);
   if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+  follow(false);
 }
 
 // startUpdates loads the page again when the server reports another version of it.
@@ -108,6 +155,7 @@ function startUpdates() {
   function connect() {
     clearTimeout(timer);
     source?.close();
+    follow(paused || document.hidden);
     if (paused || document.hidden) return;
     source = new EventSource(stream);
     source.onmessage = (event) => compare(event.data);

@@ -34,6 +34,7 @@ func listPlatformPages() Section {
 			{{Text: "Tenants", Link: "/tenants"}, {Text: "all tenants, with a search"}},
 			{{Text: "Pools and nodes", Link: "/pools"}, {Text: "pools, nodes, and failed launches with their causes"}},
 			{{Text: "Walls", Link: "/walls"}, {Text: "the last verification, repaired drift and refused pods, for platform admins"}},
+			{{Text: "Cost", Link: "/costs"}, {Text: "months, trend, forecast and breakdown, for platform admins and auditors"}},
 		},
 	}
 }

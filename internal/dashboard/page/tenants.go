@@ -21,6 +21,8 @@ type Filter struct {
 	Query string
 	// NotReady selects the tenants that are not Ready.
 	NotReady bool
+	// WithoutOperator means that no operator runs. The conditions may be out of date then.
+	WithoutOperator bool
 }
 
 // mostTenants is the maximum number of rows.
@@ -59,6 +61,9 @@ func selectTenants(tenants []v1alpha1.Tenant, f Filter) []tenantRow {
 	var rows []tenantRow
 	for i := range tenants {
 		r := tenantRow{Tenant: &tenants[i], ready: findReady(tenants[i].Generation, tenants[i].Status.Status)}
+		if f.WithoutOperator {
+			r.ready = metav1.Condition{Status: metav1.ConditionUnknown, Reason: "NoOperator"}
+		}
 		if refused := r.Status.RefusedPods; refused != nil {
 			r.refused = refused.Workloads
 		}

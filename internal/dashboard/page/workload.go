@@ -1,6 +1,7 @@
 package page
 
 import (
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -34,6 +35,8 @@ type Log struct {
 	Problem string
 	// Path is the path of the page, and Download the path of the whole log.
 	Path, Download string
+	// Stream is the URL of the stream that continues the log; empty for a log that no longer changes.
+	Stream string
 }
 
 // Change is a form that changes a workload.
@@ -52,8 +55,10 @@ func (c Change) IsScale() bool { return c.Name == "scale" }
 const (
 	// mostEvents is the maximum number of events, and mostPods of pods.
 	mostEvents, mostPods = 50, 50
-	// longestLog is the maximum size of a log on a page, and longestLine of a line, in bytes.
-	longestLog, longestLine = 100_000, 2_000
+	// longestLog is the maximum size of a log on a page in bytes.
+	longestLog = 100_000
+	// LongestLine is the maximum size of a line of a log in bytes.
+	LongestLine = 2_000
 )
 
 // NewWorkload returns the page of one workload: the explanation of `croft why`, then its pods,
@@ -78,6 +83,9 @@ func NewWorkload(s *why.Story, d Details) Page {
 	if d.Log != nil {
 		l := *d.Log
 		l.Path, l.Download, l.Text = path, path+"/log", clipLog(l.Text)
+		if l.Container != "" && !l.Previous {
+			l.Stream = l.Download + "?live=1&container=" + url.QueryEscape(clip(l.Container))
+		}
 		body.Log = &l
 		command := "kubectl logs " + t.String() + " -c " + l.Container + " -n " + t.Namespace
 		if l.Previous {
@@ -124,10 +132,11 @@ func listEvents(all []corev1.Event) Section {
 func clipLog(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if len(line) > longestLine {
-			line = cutText(line, longestLine) + "…\n"
+		end := ""
+		if rest, ok := strings.CutSuffix(line, "\n"); ok {
+			line, end = rest, "\n"
 		}
-		b.WriteString(line)
+		b.WriteString(ClipLine(line) + end)
 	}
 	text = b.String()
 	if len(text) <= longestLog {
@@ -138,6 +147,14 @@ func clipLog(text string) string {
 		return rest
 	}
 	return text
+}
+
+// ClipLine truncates a long line of a log.
+func ClipLine(line string) string {
+	if len(line) <= LongestLine {
+		return line
+	}
+	return cutText(line, LongestLine) + "…"
 }
 
 // cutText returns the first bytes of a text, without a part of a character.

@@ -27,12 +27,14 @@ type apiServer struct {
 
 	mu sync.Mutex
 	// objects are the JSON documents that exist, and statuses the responses to other paths, or to
-	// methods and paths.
+	// methods and paths. An object of a method and a path is the response to this method.
 	objects  map[string]string
 	statuses map[string]int
 	requests []*http.Request
 	// findUser returns the user of a token that users does not have.
 	findUser func(token string) string
+	// rules are the rules of SelfSubjectRulesReviews.
+	rules string
 	// pause is the time between the halves of a log.
 	pause time.Duration
 	// watches are the open watches by their path. Each receives the events of its path.
@@ -70,6 +72,7 @@ func startAPIServer(t *testing.T) *apiServer {
 		"DaemonSetList": "/apis/apps/v1/namespaces/NS/daemonsets", "JobList": "/apis/batch/v1/namespaces/NS/jobs", "CronJobList": "/apis/batch/v1/namespaces/NS/cronjobs",
 		"EventList": "/api/v1/namespaces/NS/events", "ResourceQuotaList": "/api/v1/namespaces/NS/resourcequotas", "RoleBindingList": "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings",
 		"NetworkPolicyList": "/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies",
+		"ElevationList":     "/apis/croft.dev/v1alpha1/namespaces/NS/elevations",
 		"PodList":           "/api/v1/namespaces/NS/pods", "PodDisruptionBudgetList": "/apis/policy/v1/namespaces/NS/poddisruptionbudgets",
 	} {
 		parts := strings.Split(path, "/namespaces/")
@@ -118,13 +121,15 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"`+user+`"}}}`)
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
 		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[],"nonResourceRules":[],"incomplete":false}}`)
+		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[`+a.rules+`],"nonResourceRules":[],"incomplete":false}}`)
 	case namespace != a.theirs[user] && !a.admins[user]:
 		respondStatus(w, http.StatusForbidden)
 	case watches && a.noWatches:
 		respondStatus(w, http.StatusForbidden)
 	case watches:
 		a.serveWatch(w, r)
+	case a.objects[r.Method+" "+r.URL.Path] != "":
+		_, _ = io.WriteString(w, a.objects[r.Method+" "+r.URL.Path])
 	case a.objects[r.URL.Path] == "":
 		respondStatus(w, http.StatusNotFound)
 	case strings.HasSuffix(r.URL.Path, "/log") && a.pause > 0:

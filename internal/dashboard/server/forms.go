@@ -46,6 +46,7 @@ func (d *dashboard) newFormHandler(limit int64, handle form) http.HandlerFunc {
 		if !ok {
 			return
 		}
+		r = withUser(r, s.User)
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
 		p, next, err := handle(ctx, c, r)
@@ -75,4 +76,18 @@ func (d *dashboard) openConnection(w http.ResponseWriter, r *http.Request) (sess
 		return s, nil, false
 	}
 	return s, c, true
+}
+
+// userKey is the key of the user's name in the context of a request.
+type userKey struct{}
+
+// withUser adds the user's name at the cluster to a request.
+func withUser(r *http.Request, user string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), userKey{}, user))
+}
+
+// findUser returns the user's name at the cluster.
+func findUser(r *http.Request) string {
+	user, _ := r.Context().Value(userKey{}).(string)
+	return user
 }

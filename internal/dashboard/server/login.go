@@ -106,6 +106,7 @@ func (d *dashboard) logOut(w http.ResponseWriter, r *http.Request) {
 	for _, c := range session.Expire(r.Cookies()) {
 		http.SetCookie(w, c)
 	}
+	http.SetCookie(w, session.ExpireElevation())
 	d.streams.endSession(s.CSRF)
 	d.Log.InfoContext(r.Context(), "logout", "user", s.User)
 	if s.Subject != "" && d.Provider != nil {

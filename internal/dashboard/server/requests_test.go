@@ -24,7 +24,7 @@ func TestRequests(t *testing.T) {
 		reason string
 	}{
 		{"/", 1, ""},
-		{"/tenants", 1, ""},
+		{"/tenants", 2, ""},
 		{"/pools", 3, ""},
 		{"/walls", 3, ""},
 		{"/namespaces/shop", 3, ""},
@@ -39,6 +39,9 @@ func TestRequests(t *testing.T) {
 		{"/namespaces/shop/hosts/routes", 3, ""},
 		{"/namespaces/shop/quota", 2, ""},
 		{"/namespaces/shop/access", 3, ""},
+		{"/namespaces/shop/elevations", 3, ""},
+		{"/namespaces/shop/cost", 1, ""},
+		{"/costs", 0, ""},
 		{"/namespaces/shop/try", 1, ""},
 		{"/open?namespace=shop", 0, ""},
 	} {

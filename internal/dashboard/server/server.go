@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"croft.dev/croft/internal/dashboard/cluster"
+	"croft.dev/croft/internal/dashboard/costs"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/provider"
 	"croft.dev/croft/internal/dashboard/session"
@@ -26,6 +27,8 @@ type Options struct {
 	// TokenLogin allows logins with a token although there is a provider. Without a provider, they
 	// are always allowed.
 	TokenLogin bool
+	// Ledger has the costs; nil without one.
+	Ledger *costs.Ledger
 	// Stopping is closed when the process is about to stop: then the streams of live updates end. It may
 	// be nil.
 	Stopping <-chan struct{}
@@ -103,12 +106,17 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/namespaces/{namespace}/hosts/{kinds}":           {showHosts, false},
 		"/namespaces/{namespace}/quota":                   {showQuota, true},
 		"/namespaces/{namespace}/access":                  {showAccess, false},
+		"/namespaces/{namespace}/elevations":              {d.showElevations, true},
+		"/namespaces/{namespace}/cost":                    {d.showCost, false},
+		"/costs":                                          {d.showCost, false},
 		"/namespaces/{namespace}/try":                     {showTry, false},
 	} {
 		mux.HandleFunc("GET "+pattern, d.newPageHandler(p.show, p.live))
 	}
 	mux.HandleFunc("GET /namespaces/{namespace}/workloads/pod/{name}/log", d.downloadLog)
 	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(largestForm, changeWorkload))
+	mux.HandleFunc("POST /namespaces/{namespace}/elevations", d.changeElevations(d.requestElevation))
+	mux.HandleFunc("POST /namespaces/{namespace}/elevations/{name}/{change}", d.changeElevations(d.changeElevation))
 	mux.HandleFunc("POST /namespaces/{namespace}/try", d.newFormHandler(largestTrialForm, tryManifests))
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		s, _ := d.Keys.Open(r.Cookies(), time.Now())
@@ -127,6 +135,7 @@ func (d *dashboard) newPageHandler(show view, live bool) http.HandlerFunc {
 		if !ok {
 			return
 		}
+		r = withUser(r, s.User)
 		if live && isStream(r) {
 			d.serveStream(w, r, s, c, show)
 			return

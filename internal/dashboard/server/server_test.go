@@ -15,6 +15,7 @@ var pagePaths = []string{
 	"/", "/tenants", "/pools", "/walls", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
 	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/hosts/gateways",
 	"/namespaces/NS/hosts/routes", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
+	"/namespaces/NS/elevations", "/namespaces/NS/cost",
 }
 
 // TestHeaders expects the security headers in every response, also in errors and redirects.
@@ -46,6 +47,10 @@ func TestHeaders(t *testing.T) {
 		{"hosts", user, "GET", "/namespaces/shop/hosts", nil, 200},
 		{"quota", user, "GET", "/namespaces/shop/quota", nil, 200},
 		{"access", user, "GET", "/namespaces/shop/access", nil, 200},
+		{"elevations", user, "GET", "/namespaces/shop/elevations", nil, 200},
+		{"a forged request", user, "POST", "/namespaces/shop/elevations", form, 403},
+		{"a forged approval", user, "POST", "/namespaces/shop/elevations/a/approve", form, 403},
+		{"cost", user, "GET", "/namespaces/shop/cost", nil, 200},
 		{"try", user, "GET", "/namespaces/shop/try", nil, 200},
 		{"a forged trial", user, "POST", "/namespaces/shop/try", form, 403},
 		{"without a body", user, "HEAD", "/namespaces/shop/access", nil, 200},

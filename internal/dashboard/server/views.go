@@ -15,6 +15,7 @@ import (
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/me"
+	"croft.dev/croft/internal/operate/heartbeat"
 )
 
 func showStart(ctx context.Context, c *cluster.Client, _ *http.Request) (page.Page, error) {
@@ -32,8 +33,14 @@ func showTenants(ctx context.Context, c *cluster.Client, r *http.Request) (page.
 	if err := c.List(ctx, &tenants); err != nil {
 		return page.Page{}, err
 	}
-	query := r.URL.Query()
-	return page.NewTenants(tenants.Items, page.Filter{Query: query.Get("q"), NotReady: query.Get("not-ready") != ""}, time.Now()), nil
+	// The operator renews its Lease every ten seconds, which is no reason to list all tenants again.
+	beat, err := heartbeat.Read(ctx, c.Unwatched())
+	if err != nil {
+		return page.Page{}, err
+	}
+	query, now := r.URL.Query(), time.Now()
+	filter := page.Filter{Query: query.Get("q"), NotReady: query.Get("not-ready") != "", WithoutOperator: !beat.IsBelievable(now)}
+	return page.AddOperator(page.NewTenants(tenants.Items, filter, now), beat, now), nil
 }
 
 // openNamespace opens the page of the namespace that the user has typed.

@@ -95,7 +95,7 @@ func readLog(ctx context.Context, c *cluster.Client, pod *corev1.Pod, r *http.Re
 	return l, err
 }
 
-// downloadLog streams the whole log of a container.
+// downloadLog streams the whole log of a container, or follows it.
 func (d *dashboard) downloadLog(w http.ResponseWriter, r *http.Request) {
 	s, c, ok := d.openConnection(w, r)
 	if !ok {
@@ -105,6 +105,10 @@ func (d *dashboard) downloadLog(w http.ResponseWriter, r *http.Request) {
 	pod, container := r.PathValue("name"), r.URL.Query().Get("container")
 	if err != nil || len(validation.IsDNS1123Subdomain(pod)) > 0 || len(validation.IsDNS1123Label(container)) > 0 {
 		d.respondMissing(w, s)
+		return
+	}
+	if isStream(r) {
+		d.followLog(w, r, s, c, client.ObjectKey{Namespace: namespace, Name: pod}, container)
 		return
 	}
 	stream, err := c.OpenLog(r.Context(), client.ObjectKey{Namespace: namespace, Name: pod}, &corev1.PodLogOptions{

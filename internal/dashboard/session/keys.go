@@ -19,8 +19,9 @@ const keySize = 32
 type purpose string
 
 const (
-	forSession purpose = "croft dashboard session v1"
-	forAttempt purpose = "croft dashboard login v1"
+	forSession   purpose = "croft dashboard session v1"
+	forAttempt   purpose = "croft dashboard login v1"
+	forElevation purpose = "croft dashboard elevation v1"
 )
 
 // Keys seal and open cookies with AES-256-GCM. The first key seals, and every key opens.

@@ -3,18 +3,26 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
@@ -51,6 +59,9 @@ type dashboardCluster struct {
 	certificates string
 	// pod is a pod of the tenant shop that runs.
 	pod string
+	// writeLog is a URL at which a request continues the pod's log, and approve one at which a request approves
+	// the operator's request for elevation.
+	writeLog, approve string
 }
 
 func startDashboard(t *testing.T) *dashboardCluster {
@@ -67,7 +78,8 @@ func startDashboard(t *testing.T) *dashboardCluster {
 
 	certificate, key := newCertificate(t)
 	d.certificates = write(t, readFile(t, certificate)+idp.authority)
-	d.spawnCroft(t, "croft-dashboard.log", "dashboard", "--server", d.proxiedCluster.url, "--certificate-authority", write(t, d.authority),
+	ledger, ledgerCA := serveLedger(t)
+	d.spawnCroft(t, "croft-dashboard.log", "dashboard", "--ledger", ledger, "--ledger-ca-file", ledgerCA, "--server", d.proxiedCluster.url, "--certificate-authority", write(t, d.authority),
 		"--listen", address, "--tls-cert-file", certificate, "--tls-private-key-file", key, "--public-url", d.url,
 		"--oidc-issuer-url", idp.issuer, "--oidc-ca-file", idp.AuthorityFile, "--oidc-client-id", "dashboard",
 		"--oidc-client-secret-file", write(t, "a secret: 100%"), "--oidc-prompt", "consent")
@@ -80,6 +92,7 @@ func startDashboard(t *testing.T) *dashboardCluster {
 		return err
 	})
 	d.pod = d.startPods(t)
+	d.approve = d.serveApproval(t)
 	return d
 }
 
@@ -109,9 +122,85 @@ func (d *dashboardCluster) startPods(t *testing.T) (name string) {
 	})
 	var pod corev1.Pod
 	d.get(t, "shop", name, &pod)
-	close(d.kubeletOf(t, pod.Spec.NodeName).goOn)
+	kubelet := d.kubeletOf(t, pod.Spec.NodeName)
+	d.writeLog = serveOnce(t, func() { close(kubelet.goOn) })
 	return name
 }
+
+// serveOnce returns a URL at which the first request makes a change.
+func serveOnce(t *testing.T, change func()) string {
+	t.Helper()
+	once := sync.OnceFunc(change)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { once() }))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// serveApproval returns a URL at which a request approves the operator's request for elevation, as a platform
+// admin.
+func (d *dashboardCluster) serveApproval(t *testing.T) string {
+	t.Helper()
+	config := rest.CopyConfig(d.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "oidc:pat", Groups: []string{"oidc:platform-admins", "system:authenticated"}}
+	approver := newClient(t, config)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var all v1alpha1.ElevationList
+		err := approver.List(r.Context(), &all, client.InNamespace("shop"))
+		for i := range all.Items {
+			if e := &all.Items[i]; e.Spec.RequestedBy == "oidc:ann" && err == nil {
+				before := e.DeepCopy()
+				e.Spec.ApprovedBy = "oidc:pat"
+				err = approver.Patch(r.Context(), e, client.MergeFrom(before))
+			}
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// serveLedger returns the URL of a ledger, and the file with its certificate. The sandbox's own ledger would
+// not accept the users' logins, which only croft proxy knows.
+func serveLedger(t *testing.T) (address, authority string) {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		names := map[string][]string{"tenant": {"shop", "bank", "(idle)"}, "workload": {"shop Deployment/web", "shop Deployment/search"}}
+		_ = json.NewEncoder(w).Encode(makeHistory(r.URL.Query().Get("by"), names[r.URL.Query().Get("by")]))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, write(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+}
+
+// makeHistory returns the costs of six months, which are the same at each run.
+func makeHistory(by string, names []string) *report.History {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	h := &report.History{Now: now, Currency: "USD", By: by, Forecast: &report.Forecast{BaseFrom: now.Truncate(day).Add(-7 * day), BaseUntil: now.Truncate(day), Total: &report.ForecastLine{Month: 1130 * money.Unit}}}
+	for i, total := range []money.Amount{610, 695, 720, 940, 1015, 735} {
+		from := time.Date(2026, time.Month(6+i), 1, 0, 0, 0, 0, time.UTC)
+		h.Months = append(h.Months, report.Sum{From: from, Until: from.AddDate(0, 1, 0), Total: total * money.Unit})
+	}
+	for i := range 31 {
+		from := now.Truncate(day).Add(time.Duration(i-30) * day)
+		h.Days = append(h.Days, report.Sum{From: from, Until: from.Add(day), Total: money.Amount(30+i*7%13) * money.Unit})
+	}
+	for i, name := range names {
+		line := &report.Line{Name: name, Cost: money.Amount(420-150*i) * money.Unit, Idle: money.Amount(40-10*i) * money.Unit}
+		line.Total = line.Cost + line.Idle
+		h.ThisMonth = append(h.ThisMonth, line)
+		h.LastMonth = append(h.LastMonth, &report.Line{Name: name, Total: line.Total + 90*money.Unit})
+		h.Forecast.Lines = append(h.Forecast.Lines, &report.ForecastLine{Name: name, Month: line.Total * 3 / 2})
+	}
+	return h
+}
+
+// day is a day without a change of the clock.
+const day = 24 * time.Hour
 
 // dashboardStranger fails if a user without access sees a tenant.
 func dashboardStranger(t *testing.T, d *dashboardCluster) {
@@ -124,6 +213,8 @@ func dashboardStranger(t *testing.T, d *dashboardCluster) {
 		{Name: "tenants", Path: "/tenants", status: 404, shows: missing},
 		{Name: "pools", Path: "/pools", status: 404, shows: missing},
 		{Name: "walls", Path: "/walls", status: 404, shows: missing},
+		{Name: "costs", Path: "/namespaces/shop/cost", status: 404, shows: missing},
+		{Name: "elevations", Path: "/namespaces/shop/elevations", status: 404, shows: missing},
 		{Name: "log out", Steps: []step{press("Log out")}, Leaves: true},
 		{Name: "after the logout", Path: "/", shows: []string{"Log in at your identity provider"}},
 	})
@@ -133,11 +224,16 @@ func dashboardStranger(t *testing.T, d *dashboardCluster) {
 func dashboardViewer(t *testing.T, d *dashboardCluster) {
 	const web = "/namespaces/shop/workloads/deployment/web"
 	forbidden := []string{"The cluster refuses this", `User "oidc:jane" cannot patch resource "deployments"`}
-	d.browse(t, "jane", []string{"bank", "ledger"}, append(d.listPages(),
+	d.browse(t, "jane", []string{"bank", "loans"}, append(d.listPages(),
 		visit{Name: "restart", Path: web, Steps: []step{press("Restart")}, shows: forbidden},
 		visit{Name: "scale", Path: web, Steps: []step{typeInto("Replicas", "7"), press("Scale")}, shows: forbidden},
 		visit{Name: "try", Path: "/namespaces/shop/try", Steps: []step{typeInto("Manifests in YAML or JSON", triedManifests), press("Try")},
 			shows: []string{"2 of 2 objects refused", `User "oidc:jane" cannot create resource`}},
+		visit{Name: "too short", Path: "/namespaces/shop/elevations", Steps: []step{typeInto("Duration, at least 15m", "5m"), typeInto(reasonLabel, "INC-41"), press("Request")},
+			shows: []string{"the duration must be between 15m and 24h"}},
+		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{typeInto(reasonLabel, "INC-42: the queue is stuck"), press("Request")},
+			shows: []string{"oidc:jane requests the role operator in namespace shop for 1h0m0s: INC-42: the queue is stuck"}},
+		visit{Name: "requested", Steps: []step{press("Request")}, shows: []string{"Pending", "INC-42"}},
 		visit{Name: "another tenant", Path: "/namespaces/bank", status: 404, shows: []string{"Not found"}},
 	))
 	if web := d.getDeployment(t); *web.Spec.Replicas != 2 || web.Spec.Template.Annotations != nil {
@@ -149,7 +245,7 @@ func dashboardViewer(t *testing.T, d *dashboardCluster) {
 func dashboardOperator(t *testing.T, d *dashboardCluster) {
 	const web = "/namespaces/shop/workloads/deployment/web"
 	change := d.serveChange(t)
-	d.browse(t, "ann", []string{"bank", "ledger"}, append(d.listPages(),
+	d.browse(t, "ann", []string{"bank", "loans"}, append(d.listPages(),
 		visit{Name: "live update", Path: web, Zone: "Asia/Kolkata", Steps: []step{typeInto("Replicas", "5")},
 			Notify: change, Awaits: liveMessage, shows: []string{" GMT+5:30"}},
 		visit{Name: "typed before the update", Steps: []step{press("Scale")}, shows: []string{"Scale deployment/web to 5?"}},
@@ -163,8 +259,13 @@ func dashboardOperator(t *testing.T, d *dashboardCluster) {
 		visit{Name: "tenants of the user", Path: "/tenants", shows: []string{"shop"}},
 		visit{Name: "walls", Path: "/walls", status: 404, shows: []string{"Not found"}},
 		visit{Name: "another tenant", Path: "/namespaces/bank", status: 404, shows: []string{"Not found"}},
-		visit{Name: "a workload of another tenant", Path: "/namespaces/bank/workloads/deployment/ledger", status: 404, shows: []string{"Not found"}},
-		visit{Name: "log out", Steps: []step{press("Log out")}, Leaves: true},
+		visit{Name: "a workload of another tenant", Path: "/namespaces/bank/workloads/deployment/loans", status: 404, shows: []string{"Not found"}},
+		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{typeInto("Duration, at least 15m", "30m"), typeInto(reasonLabel, "INC-43"), press("Request")},
+			shows: []string{"Request an elevation in shop?", "for 30m0s: INC-43", "croft elevate --tenant shop"}},
+		visit{Name: "elevations", Steps: []step{press("Request")}, Notify: d.approve, Awaits: "granted (approved by oidc:pat)", Screenshot: true,
+			shows: []string{"oidc:jane requests", "until", "Use"}},
+		visit{Name: "elevated", Steps: []step{press("Use")}, shows: []string{"Tenant shop", "system:serviceaccount:croft-elevations:oidc-ann-"}},
+		visit{Name: "log out", Steps: []step{press("Log out")}, shows: []string{"Log in at your identity provider"}},
 		visit{Name: "after the logout", Path: web, shows: []string{"Log in at your identity provider"}},
 	))
 	if web := d.getDeployment(t); *web.Spec.Replicas != 3 || web.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
@@ -194,6 +295,9 @@ func (d *dashboardCluster) serveChange(t *testing.T) string {
 	return server.URL
 }
 
+// reasonLabel is the label of the field for the reason of an elevation.
+const reasonLabel = "Reason, for the approver and the record"
+
 // triedManifests are an object that an operator may create, and a pod that the walls refuse.
 const triedManifests = `apiVersion: v1
 kind: ConfigMap
@@ -212,13 +316,16 @@ func dashboardPlatformAdmin(t *testing.T, d *dashboardCluster) {
 	d.croft(t, "verify", "--record")
 	d.browse(t, "pat", nil, []visit{
 		{Name: "start", Path: "/", Screenshot: true, shows: []string{"Your tenants", "shop", "bank", "Platform"}},
-		{Name: "tenants", Steps: []step{press("Tenants")}, Screenshot: true, shows: []string{"Search", "shop", "bank"}},
+		{Name: "tenants", Steps: []step{press("Tenants")}, Screenshot: true, shows: []string{"alive, on", "Search", "shop", "bank"}},
 		{Name: "search", Steps: []step{typeInto("Part of the name", "ban"), press("Search")}, shows: []string{"bank-nodes"}},
 		{Name: "another tenant", Steps: []step{press("bank")}, shows: []string{"Tenant bank"}},
-		{Name: "its workloads", Steps: []step{press("Workloads")}, shows: []string{"ledger"}},
+		{Name: "its workloads", Steps: []step{press("Workloads")}, shows: []string{"loans"}},
 		{Name: "pools", Path: "/pools", Screenshot: true, shows: []string{"Failed launches", "bank-nodes", "m5.large"}},
 		{Name: "walls", Path: "/walls", Screenshot: true, shows: []string{"Walls of demo", "held", "Refused pods", "reports"}},
-		{Name: "restart", Path: "/namespaces/bank/workloads/deployment/ledger", Steps: []step{press("Restart")}, shows: []string{"Restart deployment/ledger?"}},
+		{Name: "platform cost", Path: "/costs", Screenshot: true, shows: []string{"Cost of the platform", "1130.00 expected", "bank"}},
+		{Name: "approval", Path: "/namespaces/shop/elevations", Steps: []step{press("Approve")}, Screenshot: true, shows: []string{"oidc:jane requests the role operator", "croft elevate approve oidc-jane-"}},
+		{Name: "approved", Steps: []step{press("Approve")}, shows: []string{"oidc:pat", "Record"}},
+		{Name: "restart", Path: "/namespaces/bank/workloads/deployment/loans", Steps: []step{press("Restart")}, shows: []string{"Restart deployment/loans?"}},
 	})
 }
 
@@ -232,12 +339,14 @@ func (d *dashboardCluster) listPages() []visit {
 		{Name: "workloads", Steps: []step{press("Workloads")}, Screenshot: true, shows: []string{"web", "search", "reports", "Running"}},
 		{Name: "workload", Steps: []step{press("reports")}, Screenshot: true,
 			shows: []string{"deployment/reports", "Fix first", "exceeded quota", "croft why deployment/reports -n shop"}},
-		{Name: "pod", Path: "/namespaces/shop/workloads/pod/" + d.pod, Screenshot: true, shows: []string{"Log of nginx", "one\ntwo", "kubectl logs"}},
+		{Name: "pod", Path: "/namespaces/shop/workloads/pod/" + d.pod, Notify: d.writeLog, Awaits: "The container has ended", Screenshot: true, shows: []string{"Log of nginx", "one\ntwo", "kubectl logs"}},
 		{Name: "log again", Steps: []step{press("Show")}, shows: []string{"Log of nginx"}},
 		{Name: "jobs", Steps: []step{press("Jobs")}, Screenshot: true, shows: []string{"invoices", "cronjob"}},
 		{Name: "network", Steps: []step{press("Network")}, Screenshot: true, shows: []string{"Connections of shop", "cannot connect", "NetworkPolicies"}},
 		{Name: "hosts", Steps: []step{press("Hosts")}, Screenshot: true, shows: []string{"www.shop.tenants.example.org", "Domains of tenant shop"}},
 		{Name: "quota", Steps: []step{press("Quota")}, Screenshot: true, shows: []string{"requests.cpu", "pods"}},
+		{Name: "cost", Steps: []step{press("Cost")}, Screenshot: true, shows: []string{"Cost of tenant shop", "2026-11", "Deployment/web", "croft cost"}},
+		{Name: "cost again", Steps: []step{press("Show")}, shows: []string{"This month by workload"}},
 		{Name: "access", Steps: []step{press("Access")}, Screenshot: true, shows: []string{"Who has access", "Group oidc:team-a", "Your access"}},
 		{Name: "try form", Steps: []step{press("Try")}, shows: []string{"Manifests in YAML or JSON"}},
 		{Name: "nodes of the tenant", Path: "/pools", shows: []string{"Pools and nodes", "m5.large"}},

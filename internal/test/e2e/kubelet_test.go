@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/streaming/pkg/httpstream"
@@ -69,7 +70,11 @@ func portOf(t testing.TB, address string) int32 {
 // logs writes two lines. A client that follows the log gets the second when the test releases
 // it.
 func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
-	_, _ = fmt.Fprintln(w, "one")
+	stamp := ""
+	if r.URL.Query().Get("timestamps") == "true" {
+		stamp = time.Now().UTC().Format(time.RFC3339Nano) + " "
+	}
+	_, _ = fmt.Fprintln(w, stamp+"one")
 	if r.URL.Query().Get("follow") == "true" {
 		_ = http.NewResponseController(w).Flush()
 		select {
@@ -77,7 +82,7 @@ func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 		}
 	}
-	_, _ = fmt.Fprintln(w, "two")
+	_, _ = fmt.Fprintln(w, stamp+"two")
 }
 
 // exec runs cat over the protocol between the API server and kubelets.

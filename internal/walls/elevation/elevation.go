@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
+	"regexp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +26,35 @@ import (
 // its exp claim (go-jose's DefaultLeeway). Tokens are requested with a lifetime that is
 // shorter by this time.
 const Leeway = time.Minute
+
+// Shortest and Longest limit the duration of an elevation. The Platform can have a lower maximum.
+const (
+	Shortest = 15 * time.Minute
+	Longest  = 24 * time.Hour
+)
+
+var noName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// NewRequest returns a user's request for the role operator, with the public key that its token is encrypted
+// for.
+func NewRequest(namespace, user string, duration time.Duration, reason, public string) *v1alpha1.Elevation {
+	return &v1alpha1.Elevation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: deriveNamePrefix(user) + "-"},
+		Spec: v1alpha1.ElevationSpec{
+			RequestedBy: user, Role: v1alpha1.ElevationOperator, Duration: metav1.Duration{Duration: duration.Truncate(time.Second)},
+			Reason: reason, PublicKey: public,
+		},
+	}
+}
+
+// deriveNamePrefix derives the beginning of an object's name from a user name.
+func deriveNamePrefix(user string) string {
+	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(user), "-"), "-")
+	if name == "" {
+		return "elevation"
+	}
+	return strings.TrimRight(name[:min(len(name), 30)], "-")
+}
 
 // Name returns the name of the service account of an elevation, which is requested in one
 // of the tenant's namespaces. It is the value of ElevationLabel, too.

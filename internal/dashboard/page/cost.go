@@ -1,0 +1,192 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/report"
+)
+
+// Cost is the page of the costs of a tenant or of the platform.
+type Cost struct {
+	// Problem explains why there are no costs; empty if there are some.
+	Problem string
+	// Action is the path of the form that chooses the breakdown; empty without costs.
+	Action, By string
+	Groupings  []Grouping
+	Trend      Sections
+	Charts     []Chart
+	Breakdown  Sections
+}
+
+// Grouping is an option of the breakdown.
+type Grouping struct {
+	Value, Label string
+	On           bool
+}
+
+func (Cost) templateName() string { return "cost" }
+
+// groupingLabels are the texts of the groupings.
+var groupingLabels = map[string]string{
+	report.ByTenant: "tenant", report.ByNamespace: "namespace", report.ByWorkload: "workload",
+	report.ByPool: "pool", report.ByCostCode: "cost code", report.ByInstanceType: "instance type",
+}
+
+// Scope is the subject of a page of costs: the tenant of a namespace, or the platform without one.
+type Scope struct{ Namespace, Tenant string }
+
+// Path returns the path of the page.
+func (s Scope) Path() string {
+	if s.Namespace == "" {
+		return "/costs"
+	}
+	return Link("namespaces", s.Namespace, "cost")
+}
+
+// mostLines is the maximum number of lines of a breakdown.
+const mostLines = 50
+
+// Texts about missing costs.
+const (
+	NoLedger = "Costs are not configured: a platform admin runs croft ledger, and starts the dashboard with --ledger. " +
+		"Without a ledger, croft cost computes the cost of the last hours in a terminal."
+	UnknownUser = "The ledger does not accept your login: it asks the API server, which must accept the tokens of your identity provider. " +
+		"A login that only croft proxy accepts is not enough."
+	OldLedger      = "The ledger is older than the dashboard, and has no months: a platform admin upgrades it."
+	NoLedgerAnswer = "The ledger did not answer. Reload the page. If it fails again, the dashboard's log has the error."
+	noCharges      = "The ledger has no costs yet: the first ones appear within a minute after it has started. Workloads cost their requests: give them some."
+)
+
+// NewCostProblem returns the page without costs.
+func NewCostProblem(s Scope, problem string) Page { return newCost(s, "", Cost{Problem: problem}) }
+
+// NewCost returns the page of a history.
+func NewCost(s Scope, h *report.History) Page {
+	body := Cost{Action: s.Path(), By: h.By}
+	for _, by := range report.Groupings() {
+		body.Groupings = append(body.Groupings, Grouping{by, groupingLabels[by], by == h.By})
+	}
+	if len(h.Months) == 0 {
+		return newCost(s, h.By, Cost{Problem: noCharges})
+	}
+	body.Trend = Sections{listMonths(h)}
+	body.Charts = []Chart{drawMonths(h)}
+	if len(h.Days) > 1 {
+		body.Charts = append(body.Charts, drawDays(h))
+	}
+	body.Breakdown = Sections{listLines(h)}
+	if len(h.Limits)+len(h.MissingPrices) > 0 {
+		limits := Section{Heading: "Limits of these figures", List: slices.Clone(h.Limits)}
+		for _, price := range h.MissingPrices {
+			limits.List = append(limits.List, "no price, and no cost: "+price)
+		}
+		body.Breakdown = append(body.Breakdown, limits)
+	}
+	return newCost(s, h.By, body)
+}
+
+func newCost(s Scope, by string, body Cost) Page {
+	of, target := "the platform", ""
+	p := Page{Title: "Cost of the platform", Body: body}
+	if s.Namespace != "" {
+		of, target = "tenant "+s.Tenant, " -n "+s.Namespace
+		p.Title, p.Namespace, p.Tab = "Cost of tenant "+s.Tenant, s.Namespace, TabCost
+	}
+	p.Heading = "Cost of " + of
+	by = cmp.Or(by, report.ByTenant)
+	p.Commands = []string{
+		"croft cost --ledger URL --since 30d --by " + by + target, "croft cost --ledger URL --forecast --by " + by + target,
+	}
+	return p
+}
+
+func listMonths(h *report.History) Section {
+	s := Section{Heading: "Months", Note: "In " + h.Currency + ", by calendar months in UTC.", Head: []string{"Month", "Cost", "Change"}}
+	for i := len(h.Months) - 1; i >= 0; i-- {
+		m := h.Months[i]
+		isCurrent := m.Until.After(h.Now)
+		cell := formatCost(m.Total, m.Unknown)
+		if isCurrent {
+			cell += " so far"
+			if h.Forecast != nil {
+				cell += ", " + h.Forecast.Total.Month.Format(2) + " expected"
+			}
+		}
+		change := "-"
+		if i > 0 && !isCurrent {
+			change = formatChange(m.Total, h.Months[i-1].Total)
+		} else if i > 0 && h.Forecast != nil {
+			change = formatChange(h.Forecast.Total.Month, h.Months[i-1].Total) + " expected"
+		}
+		s.Rows = append(s.Rows, []Cell{{Text: m.From.Format("2006-01")}, {Text: cell}, {Text: change}})
+	}
+	if f := h.Forecast; f != nil {
+		s.Note += fmt.Sprintf(" The expected cost continues the mean of the %d complete days from %s.", int(f.BaseUntil.Sub(f.BaseFrom).Hours()/24), f.BaseFrom.Format("2006-01-02"))
+	} else {
+		s.Note += " A forecast needs the cost of a complete day: it is here tomorrow."
+	}
+	return s
+}
+
+// formatCost marks an amount with an unknown part, as croft cost does.
+func formatCost(a money.Amount, unknown bool) string {
+	switch {
+	case unknown && a == 0:
+		return "?"
+	case unknown:
+		return a.Format(2) + " + ?"
+	default:
+		return a.Format(2)
+	}
+}
+
+// formatChange returns the change from one amount to another in percent.
+func formatChange(now, before money.Amount) string {
+	if before <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%+.0f %%", 100*(float64(now)/float64(before)-1))
+}
+
+func listLines(h *report.History) Section {
+	label := groupingLabels[h.By]
+	s := Section{
+		Heading: "This month by " + label, Head: []string{"Name", "Cost", "Idle", "Total", "Expected", "Last month"},
+		Note:  "Cost is the cost of own requests, volumes and load balancers. Idle is the share of the idle cost of pools.",
+		Empty: "There is no cost in this month yet.",
+	}
+	last, expected := map[string]string{}, map[string]string{}
+	for _, line := range h.LastMonth {
+		last[line.Name] = formatCost(line.Total, line.UnknownSeconds > 0)
+	}
+	if h.Forecast != nil {
+		for _, line := range h.Forecast.Lines {
+			expected[line.Name] = line.Month.Format(2)
+		}
+	}
+	lines := h.ThisMonth
+	if more := len(lines) - mostLines; more > 0 {
+		s.Note += fmt.Sprintf(" %d more lines are not shown: use the command below.", more)
+		lines = lines[:mostLines]
+	}
+	for _, line := range lines {
+		idle := formatCost(line.Idle, line.IdleUnknown)
+		if line.IdleHidden && line.Idle == 0 {
+			idle = "-"
+		} else if line.IdleHidden {
+			idle += " + -"
+		}
+		total := formatCost(line.Total, line.UnknownSeconds > 0)
+		if line.Estimated > 0 {
+			total = "~" + total
+		}
+		s.Rows = append(s.Rows, []Cell{
+			{Text: line.Name}, {Text: formatCost(line.Cost, line.CostUnknown)}, {Text: idle}, {Text: total},
+			{Text: cmp.Or(expected[line.Name], "-")}, {Text: cmp.Or(last[line.Name], "-")},
+		})
+	}
+	return s
+}

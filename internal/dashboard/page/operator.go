@@ -1,0 +1,23 @@
+package page
+
+import (
+	"time"
+
+	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/operate/heartbeat"
+)
+
+// AddOperator adds the state of the operator to the page of tenants, in the words of `croft status`. The
+// page shows no age while the operator runs: it would change with every heartbeat.
+func AddOperator(p Page, beat heartbeat.Beat, now time.Time) Page {
+	body, ok := p.Body.(Sections)
+	if !ok || beat.Hidden {
+		return p // members of a tenant may not read it
+	}
+	state := Cell{Text: "alive, on " + beat.Holder + ", version " + beat.Version, Verdict: why.Good}
+	if !beat.IsAlive(now) {
+		state = Cell{Text: beat.Describe(now) + ". The status of pools and tenants is from its last run; only the walls are current", Verdict: why.Bad}
+	}
+	p.Body = append(Sections{{Heading: "Operator", Head: []string{"State"}, Rows: [][]Cell{{state}}}}, body...)
+	return p
+}
