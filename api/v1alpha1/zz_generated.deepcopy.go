@@ -2306,7 +2306,6 @@ func (in *TenantSpec) DeepCopyInto(out *TenantSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	out.SelfService = in.SelfService
 	in.SelfService.DeepCopyInto(&out.SelfService)
 	if in.Access != nil {
 		in, out := &in.Access, &out.Access
@@ -2364,12 +2363,14 @@ func (in *TenantSpec) DeepCopyInto(out *TenantSpec) {
 			(*out)[key] = *val.DeepCopy()
 		}
 	}
-	if in.Frozen != nil {
-		in, out := &in.Frozen, &out.Frozen
-		*out = new(Freeze)
 	if in.Budget != nil {
 		in, out := &in.Budget, &out.Budget
 		*out = new(TenantBudget)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Frozen != nil {
+		in, out := &in.Frozen, &out.Frozen
+		*out = new(Freeze)
 		(*in).DeepCopyInto(*out)
 	}
 }

@@ -69,7 +69,6 @@ type Tenant struct {
 	// Sources are the tenant's sources for Flux or Argo CD, sorted by name.
 	Sources  []Source
 	CostCode string
-	Deletion v1alpha1.DeletionPolicy
 	// Freeze is nil if the tenant is not frozen, or no longer.
 	Freeze *v1alpha1.Freeze
 	// FreezeNotice describes the freeze in a line for the tenant's people.

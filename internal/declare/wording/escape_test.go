@@ -12,7 +12,7 @@ func TestEscape(t *testing.T) {
 		"a\xffb":         {`a\xffb`, `a\xffb`},
 		// Zero-width, soft hyphen, filler, variation selector and tag.
 		"a\u200bb\ufeff\u00ad\u3164\ufe0f\U000e0041": {`a\u200bb\ufeff\xad\u3164\ufe0f\U000e0041`, `a\u200bb\ufeff\xad\u3164\ufe0f\U000e0041`},
-		"\u0600١ 👩 é":  {"\u0600١ 👩 é", "\u0600١ 👩 é"},
+		"\u0600١ 👩 é":                                {"\u0600١ 👩 é", "\u0600١ 👩 é"},
 	} {
 		if got := [2]string{EscapeControls(text), EscapeLine(text)}; got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)

@@ -33,7 +33,7 @@ import (
 // none to use the cluster's own list. ledger is the connection to the ledger.
 func Register(
 	ctx context.Context, m manager.Manager, plugins secondary.Plugins, servers []string, ledger budgets.LedgerOptions,
-	clock clock.WithDelayedExecution,
+	clock clock.WithTickerAndDelayedExecution,
 ) error {
 	live, err := client.New(m.GetConfig(), client.Options{HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper()})
 	if err != nil {

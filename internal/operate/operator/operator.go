@@ -45,7 +45,7 @@ type Options struct {
 	// Ledger is the connection to the ledger. The zero value asks none.
 	Ledger budgets.LedgerOptions
 	// Clock is the controllers' clock. Defaults to the system's. A test can make it jump.
-	Clock clock.WithDelayedExecution
+	Clock clock.WithTickerAndDelayedExecution
 	// Trace configures the export of reconcile traces. Without an endpoint nothing is
 	// exported.
 	Trace trace.Options

@@ -35,7 +35,7 @@ func dashboardHostile(t *testing.T, d *dashboardCluster) {
 	d.browse(t, "bob", []string{"shop-"}, []visit{
 		{Name: "hostile overview", Path: "/namespaces/bank", shows: []string{"Problems in bank", shown[0]}},
 		{Name: "hostile workloads", Path: "/namespaces/bank/workloads", shows: shown},
-		{Name: "hostile events", Path: "/namespaces/bank/workloads/deployment/ledger", shows: shown},
+		{Name: "hostile events", Path: "/namespaces/bank/workloads/deployment/loans", shows: shown},
 		{Name: "hostile access", Path: "/namespaces/bank/access", shows: shown},
 		{Name: "hostile pod", Path: "/namespaces/bank/workloads/pod/" + last, shows: []string{"has failed"}},
 		{Name: "hostile search", Path: "/tenants?q=%22%3E%3Cscript%3EcroftCanary%3D1%3C%2Fscript%3E", shows: []string{"There are no such tenants"}},
@@ -57,7 +57,7 @@ func (d *dashboardCluster) writeHostile(t *testing.T, name, text string) {
 		pod,
 		&corev1.Event{
 			ObjectMeta:     metav1.ObjectMeta{Namespace: "bank", Name: name},
-			InvolvedObject: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "bank", Name: "ledger"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "bank", Name: "loans"},
 			Type:           text, Reason: text, Message: text, Source: corev1.EventSource{Component: text}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 		},
 		&rbacv1.RoleBinding{
