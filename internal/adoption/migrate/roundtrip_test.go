@@ -102,7 +102,7 @@ var isSameJSON = gocmp.Options{
 	cmpopts.IgnoreFields(v1alpha1.PlatformSpec{}, "TenantDefaults", "NodeClass"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "NodeClass"),
 	// No object contains these fields.
-	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion", "Choose", "MaxLifetime"),
+	cmpopts.IgnoreFields(estate.Tenant{}, "Deletion", "Choose", "MaxLifetime", "Budget"),
 	// Their parameters are replaced: the test compares the objects.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Objects"),
 	// A freeze is temporary.

@@ -111,8 +111,10 @@ func faultKey() []client.Object {
 		Labels:      map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.TenantLabel: "shop", v1alpha1.ConsentLabel: "billing"},
 		Annotations: map[string]string{v1alpha1.UntilAnnotation: old.UTC().Format(time.RFC3339)},
 	}}
+	preview := &v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "preview"}}
+	preview.Status.Tenant, preview.Status.Until = "shop", &old
 	return []client.Object{
-		all, contradiction, dns, silent, issuer, agreement,
+		all, contradiction, dns, silent, issuer, agreement, preview,
 		pool("apps"), pool("foreign"), drifted, driftedClaim, pod, budget, set, flux, left, ended, namespaceOf("shop", "shop"), webhook, addresses, class,
 	}
 }
