@@ -19,6 +19,10 @@ const (
 	// ConsentLabel on a network policy names the other tenant of a connection to which two
 	// tenants have agreed.
 	ConsentLabel = "croft.dev/consent"
+	// SettingsLabel with the value true marks the namespaces of tenants with enforced
+	// settings, such as images, or with a trial. The policies on these settings select
+	// namespaces by it, so they cost other tenants nothing.
+	SettingsLabel = "croft.dev/settings"
 	// ManagedByLabel with the value ManagedBy marks every object that croft made.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of ManagedByLabel, and the name of croft's field manager.
