@@ -29,6 +29,10 @@ const (
 	GatewayLabelPrefix = "croft.dev/gateway."
 	// Agreed is the value of labels that begin with ServiceLabelPrefix or GatewayLabelPrefix.
 	Agreed = "agreed"
+	// SettingsLabel with the value true marks the namespaces of tenants with enforced
+	// settings, such as images, or with a trial. The policies on these settings select
+	// namespaces by it, so they cost other tenants nothing.
+	SettingsLabel = "croft.dev/settings"
 	// ManagedByLabel with the value ManagedBy marks every object that croft made.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of ManagedByLabel, and the name of croft's field manager.

@@ -455,6 +455,12 @@ type Allowances struct {
 	// +listType=atomic
 	// +optional
 	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies,omitzero"`
+	// Images are requirements on the references of images, such as a digest. Defaults to
+	// none; an empty object removes the Platform's default.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=any | with `{digest: Required}`, only images with a digest; with `{latest: Forbidden}`, none whose tag is `latest` or missing; `{}` allows any again
+	// +optional
+	Images *Images `json:"images,omitempty"`
 	// PriorityClasses are the allowed priority classes of pods. Defaults to none. If the
 	// cluster has a default class, pods are refused unless it is allowed.
 	// +croft:change=kept | new pods and changes of existing objects are checked
@@ -474,6 +480,29 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
+	// RuntimeClass forces a runtime class on all pods, such as gvisor. Defaults to none; an
+	// empty object removes the Platform's default.
+	// +croft:change=kept | new pods get it
+	// +croft:exception=none | with `{force: gvisor}`, only pods with this class, which croft sets; `{}` allows others again
+	// +optional
+	RuntimeClass *ForcedRuntimeClass `json:"runtimeClass,omitempty"`
+	// Seccomp is the minimum seccomp profile of pods. With RuntimeDefault, croft sets
+	// RuntimeDefault on pods without a profile, and refuses Unconfined. Defaults to Any.
+	// +croft:change=kept | new pods get it
+	// +croft:exception=`Any` | with `RuntimeDefault`, only pods with a seccomp profile; croft sets a missing one
+	// +kubebuilder:validation:Enum=Any;RuntimeDefault
+	// +optional
+	Seccomp string `json:"seccomp,omitempty"`
+	// Trial names fields of policy whose rules do not refuse pods yet: they warn the user,
+	// and add an annotation to the API server's audit log. Nothing is set on pods for
+	// these fields. Defaults to none.
+	// +croft:change=kept | the named rules warn instead of refusing, or refuse again
+	// +croft:exception=none | pods that violate the rules of these fields, with a warning: `[images, runtimeClass]`
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:Enum=images;registries;runtimeClass
+	// +listType=set
+	// +optional
+	Trial []string `json:"trial,omitzero"`
 	// StorageClasses are the allowed storage classes of claims. Defaults to any. "*" does
 	// not allow the empty name, which requests an existing volume.
 	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
@@ -706,6 +735,29 @@ type Allowances struct {
 	// +croft:exception=`Warn` | `Allow` or `Deny` annotations that the catalogue does not know
 	// +optional
 	UnknownAnnotations UnknownAnnotations `json:"unknownAnnotations,omitempty"`
+}
+
+// Images are requirements on the references of images in containers and image volumes.
+type Images struct {
+	// Digest requires a digest, as in app:1.2@sha256:…: every user who can push to the
+	// registry can move a tag, but not a digest.
+	// +kubebuilder:validation:Enum=Required
+	// +optional
+	Digest string `json:"digest,omitempty"`
+	// Latest forbids the tag latest, and images with neither a tag nor a digest, which
+	// mean latest: a restarted pod may run another version than its peers.
+	// +kubebuilder:validation:Enum=Forbidden
+	// +optional
+	Latest string `json:"latest,omitempty"`
+}
+
+// ForcedRuntimeClass is the runtime class of all pods of a tenant.
+type ForcedRuntimeClass struct {
+	// Force is the name of a RuntimeClass. croft sets it on pods without a class, and
+	// refuses pods with another. It need not be among runtimeClasses.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Force string `json:"force,omitempty"`
 }
 
 // VolumeType is a type of volume, as named in a pod.

@@ -95,6 +95,15 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies"`
+	// ImagesDigest is Required if references of images need a digest.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	ImagesDigest string `json:"imagesDigest,omitempty"`
+	// ImagesLatest is Forbidden if references of images need a digest or a tag other
+	// than latest.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	ImagesLatest string `json:"imagesLatest,omitempty"`
 	// PriorityClasses are the allowed priority classes of pods.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
@@ -107,6 +116,20 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	RuntimeClasses []string `json:"runtimeClasses"`
+	// RuntimeClassForce is the runtime class of all pods.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	RuntimeClassForce string `json:"runtimeClassForce,omitempty"`
+	// Seccomp is RuntimeDefault if pods need a seccomp profile.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	Seccomp string `json:"seccomp,omitempty"`
+	// Trial names fields whose rules warn instead of refusing.
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +optional
+	Trial []string `json:"trial,omitempty"`
 	// StorageClasses are the allowed storage classes of claims.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253

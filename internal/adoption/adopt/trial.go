@@ -157,7 +157,7 @@ func (a *Adoption) tryNamespaces(ctx context.Context, p *Plan, s scratch) error 
 // buildOrdinaryPod returns a pod that every tenant may create.
 func (a *Adoption) buildOrdinaryPod() *corev1.Pod {
 	pod := resetPod(attack.NewPod("", "croft-ordinary"))
-	pod.Spec.Containers[0].Image = attack.ChooseImage(a.tenant.Allowances.Registries)
+	pod.Spec.Containers[0].Image = attack.ChooseImage(&a.tenant.Allowances)
 	return pod
 }
 

@@ -16,7 +16,7 @@ import (
 // CopyAllowances sets the fields of TenantRules that have the name of an allowance. All allowances
 // must be set.
 func CopyAllowances(to *v1alpha1.TenantRulesSpec, from *v1alpha1.Allowances) {
-	pairFields(to, from, func(_ string, rule, allowance reflect.Value) {
+	pairFields(to, from, func(rule, allowance, _ reflect.Value) {
 		if quantity, ok := allowance.Interface().(*resource.Quantity); ok {
 			rule.SetString(quantity.String())
 			return
@@ -28,10 +28,9 @@ func CopyAllowances(to *v1alpha1.TenantRulesSpec, from *v1alpha1.Allowances) {
 // ReadAllowances sets the allowances that differ from the built-in defaults in TenantRules. A list
 // that the TenantRules do not have allows nothing.
 func ReadAllowances(from *v1alpha1.TenantRulesSpec, to *v1alpha1.Allowances) {
-	builtin := reflect.ValueOf(builtinAllowances())
-	pairFields(from, to, func(name string, rule, allowance reflect.Value) {
+	pairFields(from, to, func(rule, allowance, builtin reflect.Value) {
 		value, err := convertRule(rule, allowance.Type())
-		if err == nil && !equality.Semantic.DeepEqual(value.Interface(), builtin.FieldByName(name).Interface()) {
+		if err == nil && !equality.Semantic.DeepEqual(value.Interface(), builtin.Interface()) {
 			allowance.Set(value)
 		}
 	})
@@ -54,14 +53,32 @@ func convertRule(rule reflect.Value, to reflect.Type) (reflect.Value, error) {
 	}
 }
 
-// pairFields calls convert with each field of TenantRules that has the name of an allowance.
+// pairFields calls convert with each field of TenantRules that has the name of an allowance, and with
+// the built-in allowance. An allowance with fields of its own, such as Images.Digest, has a field of
+// TenantRules for each of them: ImagesDigest.
 func pairFields(
-	rules *v1alpha1.TenantRulesSpec, allowances *v1alpha1.Allowances, convert func(name string, rule, allowance reflect.Value),
+	rules *v1alpha1.TenantRulesSpec, allowances *v1alpha1.Allowances, convert func(rule, allowance, builtin reflect.Value),
 ) {
-	all := reflect.ValueOf(rules).Elem()
-	for field, allowance := range reflect.ValueOf(allowances).Elem().Fields() {
-		if rule := all.FieldByName(field.Name); rule.IsValid() {
-			convert(field.Name, rule, allowance)
+	pairStructs("", reflect.ValueOf(rules).Elem(), reflect.ValueOf(allowances).Elem(), reflect.ValueOf(builtinAllowances()), convert)
+}
+
+func pairStructs(prefix string, rules, allowances, builtin reflect.Value, convert func(rule, allowance, builtin reflect.Value)) {
+	for field, allowance := range allowances.Fields() {
+		rule, value := rules.FieldByName(prefix+field.Name), builtin.FieldByName(field.Name)
+		if rule.IsValid() {
+			convert(rule, allowance, value)
+			continue
+		}
+		if field.Type.Kind() != reflect.Pointer || field.Type.Elem().Kind() != reflect.Struct {
+			continue // the allowance is no part of TenantRules
+		}
+		inner := allowance
+		if inner.IsNil() {
+			inner = reflect.New(field.Type.Elem())
+		}
+		pairStructs(field.Name, rules, inner.Elem(), value.Elem(), convert)
+		if allowance.IsNil() && !inner.Elem().IsZero() {
+			allowance.Set(inner)
 		}
 	}
 }

@@ -37,7 +37,12 @@ var classLists = []classList{
 	},
 	{
 		"runtimeClasses", schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"},
-		func(a *v1alpha1.Allowances) []string { return a.RuntimeClasses }, nil, "", "",
+		func(a *v1alpha1.Allowances) []string {
+			if a.RuntimeClass != nil && a.RuntimeClass.Force != "" {
+				return append([]string{a.RuntimeClass.Force}, a.RuntimeClasses...)
+			}
+			return a.RuntimeClasses
+		}, nil, "", "",
 	},
 	{
 		"storageClasses", schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},

@@ -56,7 +56,7 @@ func (s *Scratch) admitsPods(ctx context.Context, runner *Runner) bool {
 	for _, t := range []*estate.Tenant{s.attacker, s.target} {
 		pod := attack.ReplaceImages(attack.Attack{Kind: attack.Mirror, Attacker: t.Name, Request: &attack.Request{
 			Verb: attack.Create, Object: attack.NewPod(t.Namespaces[0], "croft-settle"),
-		}}, attack.ChooseImage(t.Allowances.Registries))
+		}}, attack.ChooseImage(&t.Allowances))
 		if runner.Try(ctx, pod).Result != Held {
 			return false
 		}

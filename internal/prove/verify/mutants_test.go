@@ -283,6 +283,7 @@ var wider = map[string][]any{
 	"allowCIDRs":        {"0.0.0.0/0", "::/0"},
 	"serviceTypes":      {"NodePort", "LoadBalancer", "ExternalName"},
 	"imagePullPolicies": {"IfNotPresent", "Never"},
+	"trial":             {"images", "runtimeClass"},
 	"issuerTypes":       {"acme", "vault", "venafi"},
 	"subjects":          {"Group:*", "User:*"},
 }
@@ -319,7 +320,14 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &wide); err != nil {
 			l.t.Fatal(err)
 		}
-		m.mutate = edited(namespace, func(live client.Object) { admissionpolicy.AnnotateNamespace(live, wide) })
+		m.mutate = edited(namespace, func(live client.Object) {
+			admissionpolicy.AnnotateNamespace(live, wide)
+			if widened == "" {
+				annotations := live.GetAnnotations()
+				delete(annotations, v1alpha1.RulesAnnotationPrefix+field)
+				live.SetAnnotations(annotations)
+			}
+		})
 		all = append(all, m)
 	}
 	return all
@@ -340,6 +348,9 @@ func (s *proving) readersOf(field string) []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(s.texts)), func(name string) bool { return !read.MatchString(s.texts[name]) })
 }
 
+// optional are the fields without which nothing is required.
+var optional = []string{"imagesDigest", "imagesLatest", "runtimeClassForce", "seccomp"}
+
 func widen(field string, value, others any, other string) any {
 	switch value := value.(type) {
 	case bool:
@@ -353,6 +364,11 @@ func widen(field string, value, others any, other string) any {
 		switch {
 		case field == "tenant":
 			return others
+		case slices.Contains(optional, field):
+			if value == "Any" {
+				return nil
+			}
+			return ""
 		case field == "maxVolumeSize":
 			return "1Pi"
 		case field == "unknownAnnotations":
@@ -388,7 +404,7 @@ func widen(field string, value, others any, other string) any {
 
 // deepMutants returns mutants of rules that no request reaches because of a mutating policy:
 // such a rule must refuse when that policy is removed, and the removal of both must be
-// detected.
+// detected. The policies have the same name.
 func (l *lab) deepMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
@@ -406,7 +422,7 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 		}
 		for _, o := range objects {
 			checking, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
-			if !ok || checking.Labels[v1alpha1.WallLabel] != changing.Labels[v1alpha1.WallLabel] {
+			if !ok || checking.Name != changing.Name {
 				continue
 			}
 			for _, rule := range askedBy(checking) {

@@ -130,7 +130,7 @@ func newStream(t *testing.T, admin client.Client, p *proving) *stream {
 	}
 	pod := func(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 		pod := attack.NewPod(namespace, name, edits...)
-		pod.Spec.Containers[0].Image = attack.ChooseImage(p.by.Allowances.Registries)
+		pod.Spec.Containers[0].Image = attack.ChooseImage(&p.by.Allowances)
 		return pod
 	}
 	for _, o := range []client.Object{service("there"), pod("there")} {

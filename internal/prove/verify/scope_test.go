@@ -24,6 +24,9 @@ import (
 var unnoticed = map[string]string{
 	"mutation croft-pods: no condition not-done":                                                           spares,
 	"mutation croft-placement-daemonsets: no condition within-bounds":                                      spares,
+	"mutation croft-pod-settings: no condition not-done":                                                   spares,
+	"policy croft-pod-settings: no condition within-bounds":                                                spares,
+	"policy croft-pod-trials: no condition within-bounds":                                                  spares,
 	"policy croft-annotations: no condition annotated":                                                     spares,
 	"policy croft-unknown-annotations: no condition annotated":                                             spares,
 	"policy croft-unknown-pod-annotations: no condition annotated":                                         spares,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -134,7 +135,9 @@ func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP},
 			Registries:        []string{"docker.io", "registry.croft-verify.example/team"},
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
-			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
+			Images:            &v1alpha1.Images{Latest: "Forbidden"}, Trial: []string{},
+			RuntimeClass: &v1alpha1.ForcedRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "RuntimeDefault",
+			PriorityClasses: []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
 			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
 			// One type, so that there is a mirror with an allowed one.
 			VolumeTypes: []v1alpha1.VolumeType{"cephfs"}, VolumeAttributesClasses: []string{}, MaxVolumeSize: ptr.To(resource.MustParse("10Gi")),
@@ -166,9 +169,13 @@ func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 		PodSecurity: v1alpha1.PodSecurityRestricted,
 		Allowances: v1alpha1.Allowances{
 			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName},
-			Registries:        all,
+			Registries:        []string{"registry.croft-verify.example/other"},
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways},
-			PriorityClasses:   []string{}, RuntimeClasses: []string{}, CSIDrivers: all, DeviceClasses: all,
+			// These would refuse pods without the trial.
+			Images:       &v1alpha1.Images{Digest: "Required"},
+			RuntimeClass: &v1alpha1.ForcedRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "Any",
+			Trial:           []string{"images", "registries", "runtimeClass"},
+			PriorityClasses: []string{}, RuntimeClasses: all, CSIDrivers: all, DeviceClasses: all,
 			StorageClasses: append(all, ""), IngressClasses: all, GatewayClasses: all,
 			VolumeTypes: []v1alpha1.VolumeType{"*"}, VolumeAttributesClasses: all, MaxVolumeSize: ptr.To(resource.MustParse("2Ti")),
 			MaxHelmReleaseBytes: ptr.To[int64](1 << 20),
@@ -221,6 +228,11 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 // costs.
 func (s *Scratch) Objects() []client.Object {
 	all := append(wall.TenantObjects(s.platform, s.attacker), wall.TenantObjects(s.platform, s.target)...)
+	// The API server refuses pods with a class that does not exist.
+	all = append(all, &nodev1.RuntimeClass{
+		TypeMeta:   metav1.TypeMeta{APIVersion: nodev1.SchemeGroupVersion.String(), Kind: "RuntimeClass"},
+		ObjectMeta: metav1.ObjectMeta{Name: s.attacker.Allowances.RuntimeClass.Force}, Handler: "runc",
+	})
 	// Many clusters do not have these kinds, and no attack needs one.
 	return slices.DeleteFunc(all, func(o client.Object) bool {
 		kind := o.GetObjectKind().GroupVersionKind()

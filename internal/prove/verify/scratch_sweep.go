@@ -96,6 +96,7 @@ func (*Scratch) Needs() []Right {
 	return append(needs,
 		Right{Verb: "create", Resource: "pods"},
 		Right{Verb: "patch", Resource: "resourcequotas"},
+		Right{Verb: "patch", Group: "node.k8s.io", Resource: "runtimeclasses"},
 		Right{Verb: "patch", Group: "networking.k8s.io", Resource: "networkpolicies"},
 		Right{Verb: "patch", Group: "rbac.authorization.k8s.io", Resource: "rolebindings"},
 		Right{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "tenantrules"},

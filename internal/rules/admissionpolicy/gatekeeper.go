@@ -123,9 +123,14 @@ func (c Constrained) Constraint() client.Object {
 
 // MarkForGatekeeper adds the label to a namespace that the constraints select.
 func MarkForGatekeeper(namespace client.Object) {
-	labels := map[string]string{v1alpha1.PlacementLabel: string(v1alpha1.PlacementGatekeeper)}
-	maps.Copy(labels, namespace.GetLabels())
-	namespace.SetLabels(labels)
+	addLabel(namespace, v1alpha1.PlacementLabel, string(v1alpha1.PlacementGatekeeper))
+}
+
+// addLabel adds a label, and leaves the map of labels unchanged, which other objects may share.
+func addLabel(o client.Object, key, value string) {
+	labels := map[string]string{key: value}
+	maps.Copy(labels, o.GetLabels())
+	o.SetLabels(labels)
 }
 
 // Mutator is a Gatekeeper mutator for a tenant.

@@ -17,6 +17,11 @@ const (
 	// PodTemplatesPolicy warns about templates whose pods would be refused, or would differ
 	// from the template.
 	PodTemplatesPolicy = "croft-pod-templates"
+	// PodSettingsPolicy enforces settings such as images on the pods of tenants that have
+	// such settings. A policy of its own costs the pods of other tenants nothing.
+	PodSettingsPolicy = "croft-pod-settings"
+	// PodTrialsPolicy warns about pods that violate a rule in trial.
+	PodTrialsPolicy = "croft-pod-trials"
 )
 
 // Pods is one wall's part of the policies on pods. For each policy, the API server spends
@@ -39,6 +44,11 @@ type Pods struct {
 	Rules []Rule
 	// PodRules apply to pods only, and TemplateRules to templates only.
 	PodRules, TemplateRules []Rule
+	// SettingRules apply to templates, and to pods of tenants with enforced settings.
+	// SettingPatch and the fields after it mutate such pods, like Patch, PatchSummary and
+	// SkipPatch.
+	SettingRules                                        []Rule
+	SettingPatch, SettingPatchSummary, SkipSettingPatch string
 	// PatchVariables and Patch mutate a new pod, and new ephemeral containers: see Mutating.
 	// PatchSummary describes the mutation. SkipPatch is a CEL expression that is true if a new
 	// pod needs no mutation. It can use the object, but neither rules nor variables. If
@@ -51,13 +61,18 @@ type Pods struct {
 // BuildPodPolicies merges the walls' parts into the policies that mutate pods, validate them,
 // and warn about templates.
 func BuildPodPolicies(parts []Pods) []client.Object {
-	return append(mutatePods(parts).Objects(), BuildPodChecks(parts)...)
+	policies := mutatePods(parts).Objects()
+	if change := setSettings(parts); change.Patch != "" {
+		policies = append(policies, change.Objects()...)
+	}
+	return append(policies, BuildPodChecks(parts)...)
 }
 
 // BuildPodChecks returns BuildPodPolicies without the mutating one, for use with another placement
 // engine.
 func BuildPodChecks(parts []Pods) []client.Object {
-	return slices.Concat(CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects())
+	return slices.Concat(CheckPods(parts...).Objects(), WarnOfTemplates(parts...).Objects(),
+		checkSettings(parts).Objects(), warnInTrial(parts).Objects())
 }
 
 func mutatePods(parts []Pods) Mutating {
@@ -95,6 +110,23 @@ func mutatePods(parts []Pods) Mutating {
 		"not-of-another-engine": buildProbeCondition(v1alpha1.PlacementNative),
 	}
 	change.Patch, change.Summary = strings.Join(patches, " + "), strings.Join(says, "; ")
+	return change
+}
+
+// setSettings returns the policy that sets fields of pods by enforced settings. One wall has such a patch.
+func setSettings(parts []Pods) Mutating {
+	change := Mutating{
+		Name: PodSettingsPolicy, NamespaceLabels: map[string][]string{v1alpha1.SettingsLabel: nil},
+		Resources: []Resource{{
+			Version: "v1", Resources: []string{"pods"}, Operations: []admissionv1.OperationType{admissionv1.Create},
+		}},
+	}
+	for _, p := range parts {
+		if p.SettingPatch != "" {
+			change.Patch, change.Summary = p.SettingPatch, p.SettingPatchSummary
+			change.MatchConditions = map[string]string{"not-done": "!(" + removeIndentation(p.SkipSettingPatch) + ")"}
+		}
+	}
 	return change
 }
 
@@ -145,8 +177,68 @@ func CheckPods(parts ...Pods) Validating {
 		check.Variables = append(check.Variables, p.Variables...)
 		check.Rules = slices.Concat(check.Rules, p.Rules, p.PodRules)
 	}
+	check.Rules = exceptTrials(check.Rules)
 	return check
 }
+
+// checkSettings merges the walls' rules on enforced settings into the policy that validates pods by
+// them. CheckPods refuses objects beyond the bounds.
+func checkSettings(parts []Pods) Validating {
+	check := CheckPods(parts...)
+	var patched []Bound
+	for _, b := range check.Bounds {
+		if b.UsedByPatch {
+			patched = append(patched, b)
+		}
+	}
+	check.Name, check.NamespaceLabels, check.Bounds = PodSettingsPolicy, map[string][]string{v1alpha1.SettingsLabel: nil}, nil
+	check.MatchConditions = map[string]string{"within-bounds": BuildBoundsCondition(patched)}
+	check.Resources = []Resource{
+		check.Resources[0],
+		{
+			Version: "v1", Resources: []string{"pods/ephemeralcontainers"},
+			Operations: []admissionv1.OperationType{admissionv1.Update},
+		},
+	}
+	check.Rules = nil
+	for _, p := range parts {
+		check.Rules = append(check.Rules, p.SettingRules...)
+	}
+	check.Rules = exceptTrials(check.Rules)
+	return check
+}
+
+// warnInTrial merges the walls' rules that may be in trial into the policy that warns about pods.
+func warnInTrial(parts []Pods) Validating {
+	try := checkSettings(parts)
+	try.Name, try.WarnOnly, try.Audits, try.Rules = PodTrialsPolicy, true, true, nil
+	for _, p := range parts {
+		for _, r := range slices.Concat(p.Rules, p.PodRules, p.SettingRules) {
+			if r.Trial == "" {
+				continue
+			}
+			r.Expression = "!(" + r.isInTrial() + ") || (" + removeIndentation(r.Expression) + ")"
+			r.Message = Quote("would be refused without the trial of policy."+r.Trial+": ") + " + " + r.Message
+			r.UsuallyFast = false
+			try.Rules = append(try.Rules, r)
+		}
+	}
+	return try
+}
+
+// exceptTrials returns rules that allow everything while they are in trial.
+func exceptTrials(rules []Rule) []Rule {
+	rules = slices.Clone(rules)
+	for i, r := range rules {
+		if r.Trial != "" {
+			rules[i].Expression = "(" + removeIndentation(r.Expression) + ") || " + r.isInTrial()
+		}
+	}
+	return rules
+}
+
+// isInTrial returns a CEL expression that is true if the rule is in trial.
+func (r Rule) isInTrial() string { return Quote(r.Trial) + " in params.spec.trial" }
 
 // WarnOfTemplates merges the walls' parts into the policy that warns about templates.
 func WarnOfTemplates(parts ...Pods) Validating {
@@ -185,7 +277,8 @@ func WarnOfTemplates(parts ...Pods) Validating {
 		warn.EarlyVariables = append(warn.EarlyVariables, p.EarlyVariables...)
 		warn.Bounds = append(warn.Bounds, selectTemplateBounds(p.Bounds)...)
 		warn.Variables = append(warn.Variables, p.Variables...)
-		warn.Rules = slices.Concat(warn.Rules, makeTemplateRules(p.Rules), p.TemplateRules)
+		rules := slices.Concat(p.Rules, p.SettingRules)
+		warn.Rules = slices.Concat(warn.Rules, makeTemplateRules(rules), p.TemplateRules)
 	}
 	return warn
 }
@@ -214,7 +307,11 @@ var claimTemplates = Bound{
 func makeTemplateRules(rules []Rule) []Rule {
 	all := slices.Clone(rules)
 	for i := range all {
-		all[i].Message = `"its pods will be refused: " + ` + all[i].Message
+		prefix := `"its pods will be refused: "`
+		if r := all[i]; r.Trial != "" {
+			prefix = "(" + r.isInTrial() + ` ? "its pods would be refused without the trial: " : ` + prefix + ")"
+		}
+		all[i].Message = prefix + " + " + all[i].Message
 	}
 	return all
 }

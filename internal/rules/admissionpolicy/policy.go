@@ -66,6 +66,9 @@ type Rule struct {
 	// Exception is the field of a tenant, such as policy.registries, by which a platform
 	// admin allows more, or "". The message names it.
 	Exception string
+	// Trial is the field below policy by whose name in policy.trial the rule warns instead of
+	// refusing, or "".
+	Trial string
 	// Costly is set if Expression costs more than Message. Message is then evaluated for every
 	// request: evaluating Expression again, to decide whether the message is needed, would
 	// double the cost.
@@ -205,8 +208,9 @@ type Validating struct {
 	Selection Selection
 	// ExcludingLabels are labels that exclude an object, at the same time as Selection.
 	ExcludingLabels []string
-	// NamespaceLabels limit the policy to namespaces with all of these labels, by key, with one of
-	// the values, or any value for an empty list. Namespaces without them have no cost.
+	// NamespaceLabels select namespaces with all of these labels, by key, with one of the values, or
+	// any value for an empty list. Only croft sets the labels. Other namespaces have no cost.
+	// Defaults to the label of all tenants' namespaces.
 	NamespaceLabels map[string][]string
 	// IgnoresTenantRules is set if the policy does not read a tenant's rules.
 	IgnoresTenantRules bool
@@ -216,6 +220,8 @@ type Validating struct {
 	ClusterWide bool
 	// WarnOnly is set if the policy allows requests, and sends a warning about violated rules.
 	WarnOnly bool
+	// Audits is set if violated rules are recorded in the audit log, too.
+	Audits bool
 	// MatchConditions are CEL expressions, by name, that must all be true for the policy to
 	// apply. They can use neither namespaceObject nor variables, and therefore no rules.
 	MatchConditions map[string]string
@@ -242,9 +248,12 @@ func (v Validating) HasRule(rule string) bool {
 
 // Objects returns the policy and its binding.
 func (v Validating) Objects() []client.Object {
-	action := admissionv1.Deny
+	actions := []admissionv1.ValidationAction{admissionv1.Deny}
 	if v.WarnOnly {
-		action = admissionv1.Warn
+		actions[0] = admissionv1.Warn
+	}
+	if v.Audits {
+		actions = append(actions, admissionv1.Audit)
 	}
 	declared, asked := v.listVariables(), v.ListRules()
 	read := newRuleRewriter(v.Resources, listExpressions(declared, asked)...)
@@ -260,7 +269,7 @@ func (v Validating) Objects() []client.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: v.Name, Annotations: describeRules(asked)},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
-			MatchConstraints: matchTenantResources(v.Resources, v.Selection),
+			MatchConstraints: matchTenantResources(v.Resources, v.NamespaceLabels, v.Selection),
 			MatchConditions:  toMatchConditions(v.MatchConditions),
 			Variables:        toAPIVariables(all),
 		},
@@ -271,14 +280,6 @@ func (v Validating) Objects() []client.Object {
 		selector.MatchExpressions = append(selector.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist})
 	}
-	namespaces := policy.Spec.MatchConstraints.NamespaceSelector
-	for _, key := range slices.Sorted(maps.Keys(v.NamespaceLabels)) {
-		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
-		if values := v.NamespaceLabels[key]; len(values) > 0 {
-			requirement.Operator, requirement.Values = metav1.LabelSelectorOpIn, values
-		}
-		namespaces.MatchExpressions = append(namespaces.MatchExpressions, requirement)
-	}
 	if v.ClusterWide {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
 	}
@@ -288,7 +289,7 @@ func (v Validating) Objects() []client.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: v.Name},
 		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName:        v.Name,
-			ValidationActions: []admissionv1.ValidationAction{action},
+			ValidationActions: actions,
 		},
 	}}
 }
@@ -299,6 +300,8 @@ type Mutating struct {
 	// Summary describes the policy in one line of text.
 	Summary   string
 	Resources []Resource
+	// NamespaceLabels select the namespaces: see Validating.
+	NamespaceLabels map[string][]string
 	// MatchConditions are CEL expressions, by name, that must all be true for the policy to
 	// mutate an object. They should exclude objects that need no change: the API server
 	// converts the object even for an empty patch, and invokes the policy again after its own
@@ -330,7 +333,7 @@ func (m Mutating) Objects() []client.Object {
 			Spec: admissionv1.MutatingAdmissionPolicySpec{
 				FailurePolicy:      ptr.To(admissionv1.Fail),
 				ReinvocationPolicy: admissionv1.IfNeededReinvocationPolicy,
-				MatchConstraints:   matchTenantResources(m.Resources, ""),
+				MatchConstraints:   matchTenantResources(m.Resources, m.NamespaceLabels, ""),
 				MatchConditions:    toMatchConditions(m.MatchConditions),
 				Variables:          toAPIVariables(all),
 				Mutations: []admissionv1.Mutation{{
@@ -387,15 +390,23 @@ func makeTypeMeta(kind string) metav1.TypeMeta {
 }
 
 // matchTenantResources matches the resources in tenants' namespaces, in any version of their API.
-func matchTenantResources(resources []Resource, selection Selection) *admissionv1.MatchResources {
+func matchTenantResources(
+	resources []Resource, namespaceLabels map[string][]string, selection Selection,
+) *admissionv1.MatchResources {
+	if len(namespaceLabels) == 0 {
+		namespaceLabels = map[string][]string{v1alpha1.TenantLabel: nil}
+	}
 	match := &admissionv1.MatchResources{
-		MatchPolicy: ptr.To(admissionv1.Equivalent),
-		NamespaceSelector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{
-				Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpExists,
-			}},
-		},
-		ObjectSelector: &metav1.LabelSelector{},
+		MatchPolicy:       ptr.To(admissionv1.Equivalent),
+		NamespaceSelector: &metav1.LabelSelector{},
+		ObjectSelector:    &metav1.LabelSelector{},
+	}
+	for _, key := range slices.Sorted(maps.Keys(namespaceLabels)) {
+		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
+		if values := namespaceLabels[key]; len(values) > 0 {
+			requirement.Operator, requirement.Values = metav1.LabelSelectorOpIn, values
+		}
+		match.NamespaceSelector.MatchExpressions = append(match.NamespaceSelector.MatchExpressions, requirement)
 	}
 	if selection != "" {
 		match.ObjectSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{

@@ -187,7 +187,7 @@ var alwaysWritten = []string{"imagePullPolicies", "pools", "registries"}
 
 // allowsNothing reports whether an absent annotation has the same meaning as the rule.
 func (r rule) allowsNothing() bool {
-	return r.kind == reflect.Slice && r.value == "" || r.kind == reflect.Bool && r.value == "false"
+	return (r.kind == reflect.Slice || r.optional) && r.value == "" || r.kind == reflect.Bool && r.value == "false"
 }
 
 // ListPools returns the pools in a namespace's rules. The default pool is the first.
@@ -207,25 +207,35 @@ func FindNamespacesOnPool(pool string, namespaces []corev1.Namespace) []corev1.N
 	})
 }
 
-// AnnotateNamespace writes a tenant's rules to annotations of its namespace.
+// AnnotateNamespace writes a tenant's rules to annotations of its namespace. It adds a label if the
+// tenant has enforced settings or a trial.
 func AnnotateNamespace(namespace client.Object, rules v1alpha1.TenantRulesSpec) {
+	if slices.ContainsFunc(listRuleFields(rules), rule.isSetting) {
+		addLabel(namespace, v1alpha1.SettingsLabel, "true")
+	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, namespace.GetAnnotations())
 	maps.Copy(annotations, BuildAnnotations(rules))
 	namespace.SetAnnotations(annotations)
 }
 
+// isSetting reports whether the policies on enforced settings and trials read the rule. Optional
+// text is always an enforced setting.
+func (r rule) isSetting() bool { return (r.optional || r.field == "trial") && r.value != "" }
+
 // rule is a field of TenantRules, with its JSON name, as an annotation.
 type rule struct {
 	field, value string
 	kind         reflect.Kind
+	// optional is set for text that may be missing, which means the same as no text.
+	optional bool
 }
 
 func (r rule) annotationKey() string { return v1alpha1.RulesAnnotationPrefix + r.field }
 
 // buildReadExpression returns a CEL expression that reads the rule from annotations. A missing list is
-// empty, and so allows nothing. A missing boolean is false. The expression fails for any
-// other missing rule, and for a missing list that is always written.
+// empty, and so allows nothing. A missing boolean is false, and missing optional text is empty. The
+// expression fails for any other missing rule, and for a missing list that is always written.
 func (r rule) buildReadExpression(annotations string) string {
 	value := fmt.Sprintf("%s[%q]", annotations, r.annotationKey())
 	switch r.kind {
@@ -241,6 +251,9 @@ func (r rule) buildReadExpression(annotations string) string {
 	case reflect.Bool:
 		return fmt.Sprintf(`%q in %s && %s == "true"`, r.annotationKey(), annotations, value)
 	default:
+		if r.optional {
+			return fmt.Sprintf(`%q in %s ? %s : ""`, r.annotationKey(), annotations, value)
+		}
 		return value
 	}
 }
@@ -275,9 +288,9 @@ func listRuleFields(rules v1alpha1.TenantRulesSpec) []rule {
 	var all []rule
 	v := reflect.ValueOf(rules)
 	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		field := v.Field(i)
-		r := rule{field: name, kind: field.Kind()}
+		r := rule{field: name, kind: field.Kind(), optional: field.Kind() == reflect.String && options == "omitempty"}
 		switch r.kind {
 		case reflect.String:
 			r.value = field.String()

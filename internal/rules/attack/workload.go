@@ -3,12 +3,15 @@ package attack
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/api/v1alpha1"
 )
 
 // NewPod returns a pod that every wall allows, changed by edits. It has a scheduling gate, so
@@ -29,17 +32,21 @@ func NewPod(namespace, name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 // Image is the image of attacks' containers.
 const Image = "pause:3.10"
 
-// ChooseImage returns an image that a tenant with these registries may run. It is never pulled.
-func ChooseImage(registries []string) string {
-	if len(registries) == 0 {
-		return Image
+// ChooseImage returns an image that a tenant with these allowances may run. It is never pulled.
+func ChooseImage(may *v1alpha1.Allowances) string {
+	image := Image
+	if may.Images != nil && may.Images.Digest != "" {
+		image += "@sha256:" + strings.Repeat("0", 64)
+	}
+	if len(may.Registries) == 0 {
+		return image
 	}
 	for _, home := range []string{"*", "docker.io", "docker.io/library"} {
-		if slices.Contains(registries, home) {
-			return Image
+		if slices.Contains(may.Registries, home) {
+			return image
 		}
 	}
-	return registries[0] + "/" + Image
+	return may.Registries[0] + "/" + image
 }
 
 // NewPodSpec returns the spec of a pod that even the restricted Pod Security level allows.

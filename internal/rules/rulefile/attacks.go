@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -30,6 +31,13 @@ func BuildAttacks(all map[string]Cases, s Scene, rules v1alpha1.TenantRulesSpec)
 	parameters, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rules)
 	if err != nil {
 		return nil, err
+	}
+	// The conversion leaves out empty fields with omitempty.
+	for field := range reflect.TypeFor[v1alpha1.TenantRulesSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if _, ok := parameters[name]; !ok {
+			parameters[name] = ""
+		}
 	}
 	var attacks []attack.Attack
 	for _, file := range slices.Sorted(maps.Keys(all)) {

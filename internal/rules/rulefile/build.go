@@ -86,6 +86,7 @@ func (p *Policy) Build(data any) (admissionpolicy.Validating, error) {
 const (
 	appliesToPods      = "pods"
 	appliesToTemplates = "templates"
+	appliesToSettings  = "settings"
 )
 
 // BuildPods returns the policy as a part of the policies on pods and on their templates.
@@ -100,6 +101,8 @@ func (p *Policy) BuildPods(data any) (admissionpolicy.Pods, error) {
 			pods.PodRules = append(pods.PodRules, rule)
 		case appliesToTemplates:
 			pods.TemplateRules = append(pods.TemplateRules, rule)
+		case appliesToSettings:
+			pods.SettingRules = append(pods.SettingRules, rule)
 		default:
 			pods.Rules = append(pods.Rules, rule)
 		}
@@ -146,8 +149,13 @@ func (r *rulePart) build(text func(string) string) admissionpolicy.Rule {
 	if r.Message != "" {
 		message = admissionpolicy.Quote(r.Message)
 	}
+	var trial string
+	if r.Trial {
+		trial = strings.TrimPrefix(r.Exception, "policy.")
+	}
 	return admissionpolicy.Rule{
-		Name: r.Name, Summary: r.Summary, Exception: r.Exception,
+		Trial: trial,
+		Name:  r.Name, Summary: r.Summary, Exception: r.Exception,
 		Expression: text(r.Expression), FastPath: text(r.FastPath), Message: message,
 		Costly: r.Costly, LoopFree: r.LoopFree, UsuallyFast: r.UsuallyFast,
 	}

@@ -35,9 +35,9 @@ import (
 // $(own) and $(other) are a namespace of the tenant and a namespace of another tenant, $(host) and
 // $(otherHost) a host of each, and $(otherDomain) is the domain above $(otherHost). $(deviceClass),
 // $(gatewayClass), $(ingressClass), $(issuer) and $(sourceHost) are classes of devices, Gateways and
-// Ingresses, a ClusterIssuer and a host of sources that the tenant may use. $(agreedService) and
-// $(agreedGateway) are a Service and a Gateway in $(agreedNamespace) that its routes may name by an
-// agreement with another tenant.
+// Ingresses, a ClusterIssuer and a host of sources that the tenant may use. $(otherRuntimeClass) is the
+// runtime class that another tenant forces. $(agreedService) and $(agreedGateway) are a Service and a
+// Gateway in $(agreedNamespace) that its routes may name by an agreement with another tenant.
 type Cases struct {
 	// Policy and Rule are the policy and the rule of the file. A file with only cases names its
 	// policy, and each case its rule.

@@ -35,7 +35,9 @@
 //
 // Type [Cases] documents the cases. fastPath, costly, loopFree and usuallyFast are described at
 // [admissionpolicy.Rule]. A rule on pods applies to templates of pods, too, unless appliesTo is pods or
-// templates. Expressions are Go templates: {{clusterWide}} is replaced by the
+// templates. With settings it applies to templates, and to pods of tenants with enforced settings. A rule
+// with trial: true warns instead of refusing if the tenant's policy.trial has the field in exception.
+// Expressions are Go templates: {{clusterWide}} is replaced by the
 // result of a function of the wall, {{template "hosts" "oldObject"}} by the policy's fragment of
 // that name, in which {{.}} is the argument.
 package rulefile
@@ -98,6 +100,7 @@ type rulePart struct {
 	Costly            bool       `json:"costly"`
 	LoopFree          bool       `json:"loopFree"`
 	UsuallyFast       bool       `json:"usuallyFast"`
+	Trial             bool       `json:"trial"`
 	AppliesTo         string     `json:"appliesTo"`
 }
 
@@ -144,8 +147,8 @@ func (p *Policy) check(fsys fs.FS) error {
 		return fmt.Errorf("%s: selection: %q is unknown: write marked or unmarked", file, p.shared.Selection)
 	}
 	for _, r := range p.rules {
-		if !slices.Contains([]string{"", appliesToPods, appliesToTemplates}, r.AppliesTo) {
-			return fmt.Errorf("%s/%s.yaml: appliesTo: %q is unknown: write pods or templates",
+		if !slices.Contains([]string{"", appliesToPods, appliesToTemplates, appliesToSettings}, r.AppliesTo) {
+			return fmt.Errorf("%s/%s.yaml: appliesTo: %q is unknown: write pods, templates or settings",
 				p.name, r.Name, r.AppliesTo)
 		}
 	}

@@ -205,7 +205,7 @@ func Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		for _, a := range w.Attacks(p, by, on) {
 			a.Wall, a.Attacker = w.Name(), by.Name
 			a.StoppedBy = addConstraint(constraints, a.StoppedBy)
-			all = append(all, attack.ReplaceImages(a, attack.ChooseImage(by.Allowances.Registries)))
+			all = append(all, attack.ReplaceImages(a, attack.ChooseImage(&by.Allowances)))
 		}
 	}
 	return all

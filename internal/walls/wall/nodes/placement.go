@@ -76,12 +76,17 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 				Summary: "pods use only the tenant's runtime classes, " +
 					"since a class can add tolerations and a nodeSelector",
 				UsuallyFast: true, FastPath: `!has(variables.spec.runtimeClassName)`,
-				Expression: `!variables.new || "*" in params.spec.runtimeClasses ||
-					variables.spec.runtimeClassName in params.spec.runtimeClasses`,
+				Expression: `!variables.new ||
+					(params.spec.runtimeClassForce == "" || "runtimeClass" in params.spec.trial) &&
+					("*" in params.spec.runtimeClasses ||
+						variables.spec.runtimeClassName in params.spec.runtimeClasses) ||
+					params.spec.runtimeClassForce != "" &&
+					variables.spec.runtimeClassName == params.spec.runtimeClassForce`,
 				Exception: "policy.runtimeClasses",
 				Message: `"spec.runtimeClassName: " + variables.spec.runtimeClassName
 					+ " is not among the runtime classes of tenant " + params.spec.tenant + ": "
-					+ (params.spec.runtimeClasses.size() == 0
+					+ (params.spec.runtimeClassForce != "" ? params.spec.runtimeClassForce
+						: params.spec.runtimeClasses.size() == 0
 						? "none"
 						: params.spec.runtimeClasses.map(c, string(c)).join(", "))
 					+ "; leave the field out; a platform admin allows others by policy.runtimeClasses"`,

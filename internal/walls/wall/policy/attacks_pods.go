@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,6 +26,7 @@ func (s scene) buildPodAttacks() []attack.Attack {
 		asking.addCachedImageAttacks()
 	}
 	asking.addGracePeriodAttacks()
+	asking.addSettingAttacks()
 	return attack.WithReason("a tenant that takes more than its share takes it from others", nil, append(asking.all, s.buildTerminationAttacks()...)...)
 }
 
@@ -84,7 +86,7 @@ func (s *podAttacks) addCachedImageAttacks() {
 	s.all = append(s.all, pulled("use-cached-image-as-volume", "mount an image that another tenant pulled to the node", attack.NewCreate("", "", attack.Nobody,
 		s.makePod("use-cached-image-as-volume", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{
-				Reference: attack.ChooseImage(s.attacker.Allowances.Registries), PullPolicy: corev1.PullNever,
+				Reference: attack.ChooseImage(&s.attacker.Allowances), PullPolicy: corev1.PullNever,
 			}}}}
 		})),
 		func(p *corev1.Pod) []corev1.PullPolicy {
@@ -98,6 +100,33 @@ func (s *podAttacks) addCachedImageAttacks() {
 		func(p *corev1.Pod) []corev1.PullPolicy {
 			return []corev1.PullPolicy{p.Spec.EphemeralContainers[0].ImagePullPolicy}
 		}))
+}
+
+// addSettingAttacks leave out fields that the tenant's enforced settings require. croft sets them.
+func (s *podAttacks) addSettingAttacks() {
+	set := func(name, summary string, edit func(*corev1.Pod), outcome func(*corev1.Pod) error) {
+		a := attack.NewCreate(name, summary, attack.ByEngine(s.platform.Placement, admissionpolicy.PodSettingsPolicy), s.makePod(name, edit))
+		a.Outcome = attack.ExpectType(outcome)
+		s.all = append(s.all, a)
+	}
+	if forced := findForcedRuntimeClass(s.attacker); forced != "" {
+		set("leave-out-runtime", "run a pod without the forced runtime class", func(*corev1.Pod) {}, func(p *corev1.Pod) error {
+			if class := ptr.Deref(p.Spec.RuntimeClassName, ""); class != forced {
+				return fmt.Errorf("the pod has runtimeClassName %q", class)
+			}
+			return nil
+		})
+	}
+	if s.attacker.Allowances.Seccomp == seccompDefault {
+		without := func(p *corev1.Pod) { p.Spec.SecurityContext.SeccompProfile = nil }
+		s.addMirror("omit-seccomp", "leave the seccomp profile to croft", without)
+		set("leave-out-seccomp", "run a pod without a seccomp profile", without, func(p *corev1.Pod) error {
+			if p.Spec.SecurityContext == nil || p.Spec.SecurityContext.SeccompProfile == nil {
+				return errors.New("the pod has no seccomp profile")
+			}
+			return nil
+		})
+	}
 }
 
 // addGracePeriodAttacks exceed the tenant's maximum.

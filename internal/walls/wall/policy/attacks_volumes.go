@@ -104,7 +104,7 @@ func (s scene) buildVolumeAttacks() []attack.Attack {
 		{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{Path: "name", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}},
 		{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 		{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}},
-		{Image: &corev1.ImageVolumeSource{Reference: attack.ChooseImage(s.attacker.Allowances.Registries), PullPolicy: corev1.PullAlways}},
+		{Image: &corev1.ImageVolumeSource{Reference: attack.ChooseImage(&s.attacker.Allowances), PullPolicy: corev1.PullAlways}},
 		{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: s.makeClaimSpec()}}},
 	}
 	return append(all,

@@ -3,6 +3,8 @@
 package policy
 
 import (
+	"slices"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -69,7 +71,7 @@ func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 		all = append(all, t.BuildObjects(name)...)
 	}
 	if p.Placement == v1alpha1.PlacementGatekeeper {
-		all = append(all, buildPullPolicyMutators(t)...)
+		all = slices.Concat(all, buildPullPolicyMutators(t), buildSettingMutators(t))
 	}
 	return all
 }

@@ -111,7 +111,7 @@ func (p *Probe) explainUnplaced(ctx context.Context, platform *estate.Platform, 
 func buildPod(platform *estate.Platform, tenant *estate.Tenant, namespace string) *corev1.Pod {
 	resources := minimizeResources(tenant)
 	spec := attack.NewPodSpec()
-	spec.Containers[0].Image = attack.ChooseImage(tenant.Allowances.Registries)
+	spec.Containers[0].Image = attack.ChooseImage(&tenant.Allowances)
 	spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: resources, Limits: resources}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
