@@ -654,7 +654,7 @@ type Allowances struct {
 	// it here.
 	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
 	// +croft:exception=none | Services of these classes of load balancers
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=127
 	// +listType=set

@@ -126,7 +126,7 @@ type TenantRulesSpec struct {
 	Seccomp string `json:"seccomp,omitempty"`
 	// Trial names fields whose rules warn instead of refusing.
 	// +kubebuilder:validation:MaxItems=3
-	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:MaxLength=16
 	// +listType=atomic
 	// +optional
 	Trial []string `json:"trial,omitempty"`
@@ -222,7 +222,7 @@ type TenantRulesSpec struct {
 	ClusterIPs []string `json:"clusterIPs"`
 	// LoadBalancerClasses are the classes that Services of type LoadBalancer may choose. Rules
 	// from before the field allow none.
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=127
 	// +kubebuilder:default={}
 	// +listType=atomic

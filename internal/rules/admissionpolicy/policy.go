@@ -38,11 +38,11 @@ type Resource struct {
 	Operations []admissionv1.OperationType
 }
 
-// findScope limits a wildcard to namespaced objects. A namespace selector alone does not: it also
-// matches cluster-scoped objects, such as the CSINode that each kubelet creates. A resource
-// that is named has only one scope.
+// findScope limits a wildcard, such as * or */scale, to namespaced objects. A namespace selector
+// alone does not: it also matches cluster-scoped objects, such as the CSINode that each kubelet
+// creates. A resource that is named has only one scope.
 func (r Resource) findScope() admissionv1.ScopeType {
-	if slices.Contains(r.Resources, "*") {
+	if slices.ContainsFunc(r.Resources, func(name string) bool { return strings.HasPrefix(name, "*") }) {
 		return admissionv1.NamespacedScope
 	}
 	return admissionv1.AllScopes

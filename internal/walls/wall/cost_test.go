@@ -346,7 +346,7 @@ func longRules(egress v1alpha1.Egress) *v1alpha1.TenantRules {
 		Issuers: many(32, "ClusterIssuer/i%d", "ClusterIssuer/a"), IssuerTypes: []string{"selfSigned", "ca"}, SourceHosts: many(32, "*.h%d.example.org", "github.com"),
 		DeviceClasses: many(32, "d%d", "d"), VolumeTypes: []v1alpha1.VolumeType{"nfs"}, VolumeAttributesClasses: many(32, "v%d", "v"), MaxVolumeSize: "1Ti",
 		Subjects: many(96, "Group:g%d", "Group:devs"), CloudIdentities: many(32, "arn:aws:iam::111122223333:role/r%d-*", "a"), ClusterIPs: many(64, "10.0.0.%d", "10.0.1.1"),
-		LoadBalancerClasses:       many(8, "example.com/l%d", "example.com/l"),
+		LoadBalancerClasses:       many(4, "example.com/l%d", "example.com/l"),
 		MaxTokenExpirationSeconds: 86400,
 		Annotations:               many(24, "example.net/a-%d=b", "example.net/"), UnknownAnnotations: v1alpha1.UnknownWarn,
 	}}
