@@ -38,11 +38,11 @@ type Resource struct {
 	Operations []admissionv1.OperationType
 }
 
-// findScope limits a wildcard to namespaced objects. A namespace selector alone does not: it also
-// matches cluster-scoped objects, such as the CSINode that each kubelet creates. A resource
-// that is named has only one scope.
+// findScope limits a wildcard, such as * or */scale, to namespaced objects. A namespace selector
+// alone does not: it also matches cluster-scoped objects, such as the CSINode that each kubelet
+// creates. A resource that is named has only one scope.
 func (r Resource) findScope() admissionv1.ScopeType {
-	if slices.Contains(r.Resources, "*") {
+	if slices.ContainsFunc(r.Resources, func(name string) bool { return strings.HasPrefix(name, "*") }) {
 		return admissionv1.NamespacedScope
 	}
 	return admissionv1.AllScopes
@@ -205,8 +205,9 @@ type Validating struct {
 	Selection Selection
 	// ExcludingLabels are labels that exclude an object, at the same time as Selection.
 	ExcludingLabels []string
-	// NamespaceLabels limit the policy to namespaces with all of these labels, by key, with one of
-	// the values, or any value for an empty list. Namespaces without them have no cost.
+	// NamespaceLabels select namespaces with all of these labels, by key, with one of the values, or
+	// any value for an empty list. Only croft sets the labels. Other namespaces have no cost.
+	// Defaults to the label of all tenants' namespaces.
 	NamespaceLabels map[string][]string
 	// IgnoresTenantRules is set if the policy does not read a tenant's rules.
 	IgnoresTenantRules bool
@@ -260,7 +261,7 @@ func (v Validating) Objects() []client.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: v.Name, Annotations: describeRules(asked)},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
-			MatchConstraints: matchTenantResources(v.Resources, v.Selection),
+			MatchConstraints: matchTenantResources(v.Resources, v.NamespaceLabels, v.Selection),
 			MatchConditions:  toMatchConditions(v.MatchConditions),
 			Variables:        toAPIVariables(all),
 		},
@@ -270,14 +271,6 @@ func (v Validating) Objects() []client.Object {
 	for _, label := range v.ExcludingLabels {
 		selector.MatchExpressions = append(selector.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist})
-	}
-	namespaces := policy.Spec.MatchConstraints.NamespaceSelector
-	for _, key := range slices.Sorted(maps.Keys(v.NamespaceLabels)) {
-		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
-		if values := v.NamespaceLabels[key]; len(values) > 0 {
-			requirement.Operator, requirement.Values = metav1.LabelSelectorOpIn, values
-		}
-		namespaces.MatchExpressions = append(namespaces.MatchExpressions, requirement)
 	}
 	if v.ClusterWide {
 		policy.Spec.MatchConstraints.NamespaceSelector = &metav1.LabelSelector{}
@@ -330,7 +323,7 @@ func (m Mutating) Objects() []client.Object {
 			Spec: admissionv1.MutatingAdmissionPolicySpec{
 				FailurePolicy:      ptr.To(admissionv1.Fail),
 				ReinvocationPolicy: admissionv1.IfNeededReinvocationPolicy,
-				MatchConstraints:   matchTenantResources(m.Resources, ""),
+				MatchConstraints:   matchTenantResources(m.Resources, nil, ""),
 				MatchConditions:    toMatchConditions(m.MatchConditions),
 				Variables:          toAPIVariables(all),
 				Mutations: []admissionv1.Mutation{{
@@ -387,15 +380,23 @@ func makeTypeMeta(kind string) metav1.TypeMeta {
 }
 
 // matchTenantResources matches the resources in tenants' namespaces, in any version of their API.
-func matchTenantResources(resources []Resource, selection Selection) *admissionv1.MatchResources {
+func matchTenantResources(
+	resources []Resource, namespaceLabels map[string][]string, selection Selection,
+) *admissionv1.MatchResources {
+	if len(namespaceLabels) == 0 {
+		namespaceLabels = map[string][]string{v1alpha1.TenantLabel: nil}
+	}
 	match := &admissionv1.MatchResources{
-		MatchPolicy: ptr.To(admissionv1.Equivalent),
-		NamespaceSelector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{
-				Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpExists,
-			}},
-		},
-		ObjectSelector: &metav1.LabelSelector{},
+		MatchPolicy:       ptr.To(admissionv1.Equivalent),
+		NamespaceSelector: &metav1.LabelSelector{},
+		ObjectSelector:    &metav1.LabelSelector{},
+	}
+	for _, key := range slices.Sorted(maps.Keys(namespaceLabels)) {
+		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
+		if values := namespaceLabels[key]; len(values) > 0 {
+			requirement.Operator, requirement.Values = metav1.LabelSelectorOpIn, values
+		}
+		match.NamespaceSelector.MatchExpressions = append(match.NamespaceSelector.MatchExpressions, requirement)
 	}
 	if selection != "" {
 		match.ObjectSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{

@@ -58,8 +58,8 @@ type onPods struct {
 	annotations plugincel.ConditionEvaluator
 }
 
-// podPolicies returns all policies that match the creation of pods.
-func podPolicies(tb testing.TB, objects []client.Object) []onPods {
+// podPolicies returns all policies that match the creation of pods in a namespace.
+func podPolicies(tb testing.TB, objects []client.Object, namespace *corev1.Namespace) []onPods {
 	tb.Helper()
 	created := admission.NewAttributesRecord(&corev1.Pod{}, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "", corev1.SchemeGroupVersion.WithResource("pods"), "",
 		admission.Create, nil, false, nil)
@@ -88,6 +88,11 @@ func podPolicies(tb testing.TB, objects []client.Object) []onPods {
 			tb.Fatal(err)
 		} else if !selector.Matches(labels.Set{"pod-template-hash": "6d5f7c9b4"}) {
 			continue // The measured pods belong to Deployments, which the policy does not match.
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(match.NamespaceSelector); err != nil {
+			tb.Fatal(err)
+		} else if !selector.Matches(labels.Set(namespace.Labels)) {
+			continue // such as the policy on frozen tenants
 		}
 		p := onPods{judge: newJudge(tb, o)}
 		if conditions > 0 {
@@ -266,10 +271,10 @@ func podCreations(tb testing.TB) []podCreation {
 		tb.Fatal(err)
 	}
 	e := parse(tb, string(content))
-	policies := podPolicies(tb, wall.PlatformObjects(&e.Platform))
+	objects := wall.PlatformObjects(&e.Platform)
 	var all []podCreation
 	for _, m := range measuredPods {
-		c := podCreation{name: m.name, most: m.most, policies: policies}
+		c := podCreation{name: m.name, most: m.most}
 		for _, t := range e.Tenants {
 			if t.Name != m.tenant {
 				continue
@@ -283,12 +288,13 @@ func podCreations(tb testing.TB) []podCreation {
 				}
 			}
 		}
+		c.policies = podPolicies(tb, objects, c.namespace)
 		c.before = request{
 			operation: admission.Create, resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, user: podController,
 			object: podOf(tb, m.workload, m.kind, m.object, m.tenant),
 		}
 		c.after = c.before
-		for _, p := range policies {
+		for _, p := range c.policies {
 			if p.patcher != nil {
 				c.after.object = p.mutate(tb, c.after, c.params, c.namespace)
 			}
