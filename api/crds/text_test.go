@@ -29,7 +29,7 @@ var invisible = []rune{
 // last part of their: none has such a name, or croft checks it elsewhere. The script
 // userData and annotations of namespaces may have several lines.
 var unread = strings.Fields(`annotations[] annotations{} apiGroups[] branch choose{}[] cloudIdentities[] clusterName csiDrivers[] deviceClasses[] deviceName
-	discovery{} domain finalizers[] labels{} gatewayClasses[] ingressClasses[] instanceProfile instanceTypes[] key kind kmsKeyID loadBalancerClasses[] name
+	discovery{} domain finalizers[] force labels{} gatewayClasses[] ingressClasses[] instanceProfile instanceTypes[] key kind kmsKeyID loadBalancerClasses[] name
 	namespace networks[] nodePool costCode owner pool pools[] priorityClasses[] project ref.group resources[] role runtimeClasses[] schedule search[]
 	secondaryNetworks[] securityGroups[] ssmParameter startupTaints[].value storageClasses[] subnet tag tags{} userData values[] verbs[]
 	volumeAttributesClasses[] zone`)

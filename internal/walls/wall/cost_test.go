@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +103,8 @@ var samples = map[string]any{
 	"pods/binding":             &corev1.Binding{},
 	"pods/eviction":            &policyv1.Eviction{},
 	"*":                        &corev1.ConfigMap{},
+	"*/scale":                  &autoscalingv1.Scale{},
+	"pods/*":                   &policyv1.Eviction{},
 	"networkpolicies.crd.projectcalico.org": `{spec: {order: 100, tier: default, types: [Ingress], selector: all(),
 		ingress: [{action: Allow, source: {nets: [10.0.0.0/8], notNets: [10.1.0.0/16], ports: [53]}, destination: {nets: [10.0.0.0/8], ports: [53]}}],
 		egress: [{action: Allow, protocol: UDP, source: {nets: [10.0.0.0/8]}, destination: {nets: [0.0.0.0/0], notNets: [169.254.169.254/32], ports: [53]}, metadata: {annotations: {a: b}}}]}}`,

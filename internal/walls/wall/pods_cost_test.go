@@ -92,7 +92,7 @@ func podPolicies(tb testing.TB, objects []client.Object, namespace *corev1.Names
 		if selector, err := metav1.LabelSelectorAsSelector(match.NamespaceSelector); err != nil {
 			tb.Fatal(err)
 		} else if !selector.Matches(labels.Set(namespace.Labels)) {
-			continue // such as the policies on enforced settings
+			continue // such as the policies on enforced settings and on frozen tenants
 		}
 		p := onPods{judge: newJudge(tb, o)}
 		if conditions > 0 {
