@@ -35,7 +35,7 @@ var unnoticed = map[string]string{
 	"policy croft-calico-floor: objectSelector does not ask for app.kubernetes.io/managed-by NotIn croft":  protected,
 	"policy croft-role-bindings: objectSelector does not ask for app.kubernetes.io/managed-by NotIn croft": protected,
 	"policy croft-sizes: does not except pods":                                                             "croft-pods measures them itself, but those that controllers make of templates which are measured",
-	"policy croft-frozen: looks at all scopes of */scale":                                                  "no cluster-scoped kind of Kubernetes has a scale, but a CustomResourceDefinition may have one",
+	"policy croft-frozen: looks at all scopes of */scale":                                                  "of the cluster-scoped kinds only NodePools have a scale, and attacks write no NodePool; TestWallsHold/SystemRequests detects it",
 	"policy croft-pods: looks at no pods/resize":                                                           "the API server takes CPU and memory alone of a resize, which no rule is about; a later one may take more",
 }
 
