@@ -191,7 +191,8 @@ func checkSettings(parts []Pods) Validating {
 			patched = append(patched, b)
 		}
 	}
-	check.Name, check.NamespaceLabels, check.Bounds = PodSettingsPolicy, map[string][]string{v1alpha1.SettingsLabel: nil}, nil
+	check.Name, check.Bounds = PodSettingsPolicy, nil
+	check.NamespaceLabels = map[string][]string{v1alpha1.SettingsLabel: nil}
 	check.MatchConditions = map[string]string{"within-bounds": BuildBoundsCondition(patched)}
 	check.Resources = []Resource{
 		check.Resources[0],
