@@ -85,8 +85,9 @@ const (
 	// FrozenCompletely otherwise. The annotation of the same name is the reason, for
 	// refusals.
 	FrozenLabel = "croft.dev/frozen"
-	// FrozenCompletely and FrozenExceptScale are the values of FrozenLabel.
-	FrozenCompletely  = "Completely"
+	// FrozenCompletely is the value of FrozenLabel if the tenant's people may change nothing.
+	FrozenCompletely = "Completely"
+	// FrozenExceptScale is the value of FrozenLabel if they may change the number of replicas.
 	FrozenExceptScale = "ExceptScale"
 	// TagAnnotationPrefix precedes a Pool's tags in annotations of nodes without cloud
 	// tags, such as kwok's.

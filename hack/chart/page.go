@@ -137,21 +137,27 @@ func (p *page) replaceRoles(o *unstructured.Unstructured) {
 	o.Object["rules"] = rules
 }
 
+// findValues returns the path of the chart's values for a workload.
+func findValues(name string) string {
+	switch name {
+	case proxyName:
+		return ".Values.proxy"
+	case install.DashboardName:
+		return ".Values.dashboard"
+	case install.LedgerName:
+		return ".Values.cost"
+	case install.AgentName:
+		return ".Values.agent"
+	case install.VerifyName:
+		return ".Values.verify"
+	default:
+		return ".Values.operator"
+	}
+}
+
 // replaceWorkload replaces the pod settings by the chart's values.
 func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
-	values := ".Values.operator"
-	switch o.GetName() {
-	case proxyName:
-		values = ".Values.proxy"
-	case install.DashboardName:
-		values = ".Values.dashboard"
-	case install.LedgerName:
-		values = ".Values.cost"
-	case install.AgentName:
-		values = ".Values.agent"
-	case install.VerifyName:
-		values = ".Values.verify"
-	}
+	values := findValues(o.GetName())
 	spec := o.Object["spec"].(map[string]any)
 	if o.GetKind() == "CronJob" {
 		spec = spec["jobTemplate"].(map[string]any)["spec"].(map[string]any)

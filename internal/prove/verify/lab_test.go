@@ -105,12 +105,17 @@ func (l *lab) add(s *proving) {
 		switch {
 		case s.lacking(r):
 		case a.Pairs != nil && (a.Kind == attack.Mirror || len(l.scenes) > 1):
-			// It concerns all tenants of the cluster, but the scenes are of several platforms: tenants of
-			// an earlier scene connect by a consent that this scene's platform does not have.
+			// It concerns all tenants of the cluster, but the scenes are of several platforms.
 		case r.Result != verify.Held:
 			l.t.Errorf("%s: %s/%s is %s before anything is taken away: %s", s.name, r.Wall, r.Name, r.Result, r.Message)
 		default:
 			l.sound[s] = append(l.sound[s], a)
+		}
+	}
+	if len(l.scenes) > 1 {
+		// Tenants of one scene connect by a consent that the platforms of the others do not have.
+		for scene := range l.sound {
+			l.sound[scene] = slices.DeleteFunc(l.sound[scene], func(a attack.Attack) bool { return a.Pairs != nil })
 		}
 	}
 }

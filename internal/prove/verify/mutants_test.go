@@ -306,6 +306,9 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
 			continue // they apply to Restricted egress only
 		}
+		if types, _ := spec["serviceTypes"].([]any); field == "loadBalancerClasses" && !slices.Contains(types, any(string(corev1.ServiceTypeLoadBalancer))) {
+			continue // they apply to LoadBalancers only
+		}
 		widened := widen(field, spec[field], other[field], another.Namespaces[0])
 		if widened == nil {
 			continue

@@ -109,7 +109,7 @@ func (w *world) operate() {
 
 // kill ends an operator as SIGKILL does: nothing that it would send later arrives.
 func (w *world) kill(p *process) {
-	p.gate.kill()
+	p.kill()
 	p.cancel()
 	w.operators = slices.DeleteFunc(w.operators, func(other *process) bool { return other == p })
 }

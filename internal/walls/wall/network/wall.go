@@ -44,8 +44,9 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
 // Tenant returns the tenant's policies, in the platform's dialect, the ReferenceGrants for
-// connections with other tenants, and the definitions of its secondary networks. Policies that deny come before policies that allow, so that no traffic
-// is allowed too early while they are written.
+// connections with other tenants, and the definitions of its secondary networks. Policies that
+// deny come before policies that allow, so that no traffic is allowed too early while they are
+// written.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
 	terms := newTerms(p, t)
 	var all []client.Object

@@ -21,13 +21,16 @@ func buildConstraints(p *estate.Platform) []admissionpolicy.Constrained {
 			CanAudit: true, Policy: buildPolicy(p, "croft-ingresses"),
 		},
 		{
-			Kind:         "CroftRoutes",
-			MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"}},
-			CanAudit:     true, Policy: buildPolicy(p, "croft-routes"),
+			Kind: "CroftRoutes",
+			MatchedKinds: map[string][]string{
+				"gateway.networking.k8s.io": {"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"},
+			},
+			CanAudit: true, Policy: buildPolicy(p, "croft-routes"),
 		},
 		{
-			Kind: "CroftGateways", MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"Gateway", "ListenerSet"}},
-			CanAudit: true, Policy: buildPolicy(p, "croft-gateways"),
+			Kind:         "CroftGateways",
+			MatchedKinds: map[string][]string{"gateway.networking.k8s.io": {"Gateway", "ListenerSet"}},
+			CanAudit:     true, Policy: buildPolicy(p, "croft-gateways"),
 		},
 		{
 			Kind: "CroftCertificates", MatchedKinds: map[string][]string{"cert-manager.io": {"Certificate"}},
