@@ -368,7 +368,7 @@ func (r *replay) checkCounted(e event, before client.Object) {
 	}
 }
 
-// required are the walls in each namespace with access, whatever its tenant declares.
+// required are the walls in each namespace with access, independent of the Tenant.
 var required = []ref{
 	{"NetworkPolicy", types.NamespacedName{Name: "croft-isolation"}}, {"NetworkPolicy", types.NamespacedName{Name: "croft-dns"}},
 	{"ResourceQuota", types.NamespacedName{Name: "croft"}}, {"LimitRange", types.NamespacedName{Name: "croft"}},

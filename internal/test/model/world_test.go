@@ -74,7 +74,7 @@ type process struct {
 	done   chan struct{}
 }
 
-// operate starts an operator. If it ends by itself, as when the API server is away, it is restarted,
+// operate starts an operator. If it ends too early, as when the API server is away, it is restarted,
 // as its Deployment would do. There is no leader election: a step decides how many operators run.
 func (w *world) operate() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))
