@@ -44,12 +44,12 @@ func List(e *estate.Estate, contacts map[string]string) ([]Entity, error) {
 	for _, t := range e.Tenants {
 		title := findOwner(t, e.Platform.GroupPrefix)
 		owner := formatName(title)
-		switch known, ok := titles[owner]; {
+		switch other, ok := titles[owner]; {
 		case !ok:
 			titles[owner] = title
 			groups = append(groups, newEntity("Group", Metadata{Name: owner, Title: title}, map[string]any{"type": "team", "children": []string{}}))
-		case known != title:
-			return nil, fmt.Errorf("the groups %q and %q have the same name in Backstage, %s: rename one", known, title, owner)
+		case other != title:
+			return nil, fmt.Errorf("the groups %q and %q have the same name in Backstage, %s: rename one", other, title, owner)
 		}
 		tenants = append(tenants, newEntity("System", Metadata{Name: t.Name, Description: contacts[t.Name]}, map[string]any{"owner": "group:" + owner}))
 		for _, namespace := range t.Namespaces {

@@ -75,13 +75,13 @@ func (d *dashboard) requestElevation(w http.ResponseWriter) form {
 			return page.Page{}, "", err
 		}
 		text, reason := strings.TrimSpace(r.PostForm.Get("duration")), strings.TrimSpace(r.PostForm.Get("reason"))
-		duration, wrong := time.ParseDuration(text)
+		duration, _ := time.ParseDuration(text) // 0 for other texts, which is too short
 		body := page.Confirmation{
 			Question: "Request an elevation in " + namespace + "?", Button: "Request", Action: page.ElevationsPath(namespace),
 			Fields: map[string]string{"duration": text, "reason": reason},
 		}
 		switch {
-		case wrong != nil || duration < elevation.Shortest || duration > elevation.Longest:
+		case duration < elevation.Shortest || duration > elevation.Longest:
 			body.Refused = "the duration must be between 15m and 24h, such as 1h"
 			return page.NewElevationConfirmation(namespace, body), "", nil
 		case reason == "":

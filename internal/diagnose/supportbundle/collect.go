@@ -122,7 +122,7 @@ type Bundle struct {
 // of their files; they are redacted, too. A missing right is no error.
 func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundle, error) {
 	b := &Bundle{}
-	objects, own := map[string][]*unstructured.Unstructured{}, map[string]bool{}
+	objects, ownNamespaces := map[string][]*unstructured.Unstructured{}, map[string]bool{}
 	var order []string
 	for _, l := range listKinds() {
 		list, err := c.listObjects(ctx, l)
@@ -142,7 +142,7 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 			}
 		}
 		if l.ownRelease {
-			own[l.file] = true
+			ownNamespaces[l.file] = true
 		}
 		if l.hidden {
 			continue
@@ -160,7 +160,7 @@ func (c *Collector) Collect(ctx context.Context, reports map[string]any) (*Bundl
 	// The redactor has learned all names only now.
 	for _, name := range order {
 		redactor := c.Redactor
-		if own[name] {
+		if ownNamespaces[name] {
 			redactor = nil
 		}
 		if err := b.addObjects(redactor, "objects/"+name+".yaml", objects[name]); err != nil {

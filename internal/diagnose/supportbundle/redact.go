@@ -54,7 +54,7 @@ func (r *Redactor) Add(class Class, names ...string) {
 	}
 	for _, name := range names {
 		name = strings.TrimPrefix(name, "*.")
-		if _, known := r.words[name]; known || kept[name] {
+		if _, ok := r.words[name]; ok || kept[name] {
 			continue
 		}
 		r.words[name] = r.makePseudonym(class, name)
@@ -122,13 +122,13 @@ func (r *Redactor) replaceRun(text string) string {
 			if len(name) < len(host) {
 				break
 			}
-			known, ok := r.words[name]
+			word, ok := r.words[name]
 			if !ok && name == host {
-				known, ok = r.makePseudonym(Host, host), true
-				r.words[host] = known
+				word, ok = r.makePseudonym(Host, host), true
+				r.words[host] = word
 			}
 			if ok {
-				next, pseudonym = j, known
+				next, pseudonym = j, word
 				break
 			}
 		}

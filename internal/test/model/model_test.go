@@ -37,7 +37,7 @@ func getenv(name string) string { return os.Getenv(name) }
 
 // TestModel fails if a random sequence of actions and faults violates an invariant.
 func TestModel(t *testing.T) {
-	sandbox.EndToEnd(t)
+	sandbox.Thorough(t) // TestInvariants evaluates a violation of each family
 	seed, steps := choosePlan(t)
 	w := newWorld(operatortest.Start(t, sandbox.WithControllers))
 	w.reset(nil)

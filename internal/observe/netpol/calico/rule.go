@@ -105,19 +105,19 @@ func (r *compiledRule) matches(c *tier.Connection) tier.Match {
 		r.NotProtocol != nil && formatProtocol(r.NotProtocol) == strings.ToUpper(c.Protocol):
 		return tier.No
 	}
-	known := tier.Yes
+	match := tier.Yes
 	// The source port and the HTTP request of a connection are unknown.
 	if r.HTTP != nil || len(r.Source.Ports) > 0 || len(r.Source.NotPorts) > 0 {
-		known = tier.Maybe
+		match = tier.Maybe
 	}
-	return tier.MatchAll(known, r.source.matches(c.From), r.destination.matches(c.To), r.destination.matchPorts(c))
+	return tier.MatchAll(match, r.source.matches(c.From), r.destination.matches(c.To), r.destination.matchPorts(c))
 }
 
 // matches evaluates all conditions except ports. Selectors match pods, and sets of networks.
 func (s *side) matches(end tier.End) tier.Match {
-	known := tier.Yes
+	match := tier.Yes
 	if len(s.ServiceAccounts) > 0 || len(s.Services) > 0 {
-		known = tier.Maybe
+		match = tier.Maybe
 	}
 	if len(s.nets) > 0 && !containsAddress(s.nets, end.Address) || containsAddress(s.notNets, end.Address) {
 		return tier.No
@@ -127,7 +127,7 @@ func (s *side) matches(end tier.End) tier.Match {
 		if len(s.ServiceAccounts) > 0 || confined && !s.sets.matchesAddress(s, end.Address) {
 			return tier.No
 		}
-		return known
+		return match
 	}
 	labels := buildEndpointLabels(end.Pod)
 	switch {
@@ -137,7 +137,7 @@ func (s *side) matches(end tier.End) tier.Match {
 		s.NotSelector != "" && s.excludedPods.Matches(labels):
 		return tier.No
 	}
-	return known
+	return match
 }
 
 // matchPorts evaluates the conditions on the destination port.

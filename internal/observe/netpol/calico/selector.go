@@ -157,13 +157,13 @@ func (p *parser) parseUnary(depth int) predicate {
 		p.fail("it is nested more than %d deep", deepest)
 	case p.isToken("!"):
 		p.next()
-		of := p.parseUnary(depth + 1)
-		return func(labels map[string]string) bool { return !of(labels) }
+		operand := p.parseUnary(depth + 1)
+		return func(labels map[string]string) bool { return !operand(labels) }
 	case p.isToken("("):
 		p.next()
-		of := p.parseOr(depth + 1)
+		operand := p.parseOr(depth + 1)
 		p.expect(")")
-		return of
+		return operand
 	case p.token == "" || p.literal || !isKey(p.token[0]):
 		p.fail("a label, has(), all() or global() is missing before %q", p.token)
 	default:

@@ -32,13 +32,13 @@ func (s *Sets) Add(o *unstructured.Unstructured, namespaceLabels map[string]stri
 }
 
 // matchesAddress reports whether an address is in a set that a rule's selectors match.
-func (s *Sets) matchesAddress(of *side, address netip.Addr) bool {
+func (s *Sets) matchesAddress(endpoint *side, address netip.Addr) bool {
 	if s == nil {
 		// In a cluster-wide policy, NotSelector alone matches everything that it does not
 		// select.
-		return of.isNegativeOnly()
+		return endpoint.isNegativeOnly()
 	}
-	return of.isNegativeOnly() || slices.ContainsFunc(s.all, func(n set) bool {
+	return endpoint.isNegativeOnly() || slices.ContainsFunc(s.all, func(n set) bool {
 		namespaces := map[string]string{}
 		if n.namespace != "" {
 			namespaces[nameLabel] = n.namespace
@@ -49,11 +49,11 @@ func (s *Sets) matchesAddress(of *side, address netip.Addr) bool {
 		}
 		switch {
 		case !containsAddress(n.nets, address),
-			of.NamespaceSelector != "" && !of.namespaces.Matches(namespaces),
-			of.NamespaceSelector == "all()" && n.namespace == "",
-			of.NamespaceSelector == "" && of.namespace != "" && n.namespace != of.namespace,
-			of.Selector != "" && !of.pods.Matches(n.labels),
-			of.NotSelector != "" && of.excludedPods.Matches(n.labels):
+			endpoint.NamespaceSelector != "" && !endpoint.namespaces.Matches(namespaces),
+			endpoint.NamespaceSelector == "all()" && n.namespace == "",
+			endpoint.NamespaceSelector == "" && endpoint.namespace != "" && n.namespace != endpoint.namespace,
+			endpoint.Selector != "" && !endpoint.pods.Matches(n.labels),
+			endpoint.NotSelector != "" && endpoint.excludedPods.Matches(n.labels):
 			return false
 		default:
 			return true

@@ -31,6 +31,9 @@ func TestReferences(t *testing.T) {
 	third := operatortest.NewTenant("third", "apps")
 	for _, tenant := range []*v1alpha1.Tenant{called, caller, third} {
 		tenant.Spec.Access = []v1alpha1.Access{{Group: tenant.Name + "-devs", Role: v1alpha1.RoleOperator}}
+		// kube-controller-manager takes up to five minutes to count kinds that were installed
+		// later. Until then a quota refuses their objects.
+		tenant.Spec.Quota = corev1.ResourceList{}
 	}
 	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"), called, caller, third)
 	f.AwaitReady(called, caller, third)
