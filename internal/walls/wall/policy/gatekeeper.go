@@ -74,10 +74,10 @@ const seccompDefault = string(corev1.SeccompProfileTypeRuntimeDefault)
 
 // findForcedRuntimeClass returns the runtime class that croft sets on the tenant's pods, or "".
 func findForcedRuntimeClass(t *estate.Tenant) string {
-	if slices.Contains(t.Allowances.Trial, "runtimeClass") {
-		return ""
+	if class := t.Allowances.RuntimeClass; class != nil && !slices.Contains(t.Allowances.Trial, "runtimeClass") {
+		return class.Force
 	}
-	return t.Allowances.RuntimeClass.Force
+	return ""
 }
 
 // buildPullPolicyMutators set the tenant's pull policy on containers and image volumes, if
