@@ -16,6 +16,7 @@ import (
 
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/server"
+	"croft.dev/croft/internal/operate/ledgerclient"
 )
 
 const (
@@ -47,9 +48,9 @@ func (a *app) runLedgerCost(ctx context.Context, o costOptions) error {
 // queryLedger requests a resource of the ledger. If the user may not read the cost of the cluster and has named
 // no namespace, the answer is for the tenant of the context's namespace.
 func (a *app) queryLedger(ctx context.Context, o costOptions, path string) (*http.Response, error) {
-	address, err := url.Parse(o.ledger)
-	if err != nil || address.Scheme != "https" || address.Host == "" || address.User != nil {
-		return nil, fmt.Errorf("--ledger %s: write an https URL, such as https://ledger.example.org", escapeLine(o.ledger))
+	address, err := ledgerclient.ParseAddress(o.ledger)
+	if err != nil {
+		return nil, fmt.Errorf("--ledger %s: %w", escapeLine(o.ledger), err)
 	}
 	address = address.JoinPath(path)
 	client, err := a.newLedgerClient(o.authority)

@@ -1,9 +1,10 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"croft.dev/croft/internal/cost/collect"
 	"croft.dev/croft/internal/cost/ledger"
@@ -16,48 +17,25 @@ import (
 // other right to costs, and a token that is for the ledger alone. The answer is the same for all callers: each
 // tenant's cost as its own people may read it. So no stage of a budget reveals the cost of another tenant.
 func (s *server) answerBudgets(w http.ResponseWriter, r *http.Request) {
-	for _, c := range s.checks {
-		if refused := c.find(r); refused != nil {
-			s.refuse(w, refused)
-			return
-		}
-	}
 	if r.URL.RawQuery != "" {
 		s.refuse(w, &refusal{http.StatusBadRequest, budget.Path + " has no parameters"})
 		return
 	}
-	caller, err := s.authenticate(r.Context(), findToken(r), budget.Audience)
-	if err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	leave, err := s.enter(r.Context())
-	if err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	defer leave()
-	allowed, err := s.mayGet(r.Context(), caller, "", budget.Subresource)
-	if err == nil && !allowed {
-		err = errForbidden
-	}
-	if err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	// The view ends with the last computation, which may still be in the last month.
-	view, err := s.Source.Read(report.NewForecaster(report.ByTenant, s.Now()).From())
-	if err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	body, err := json.Marshal(s.sumMonth(view))
-	if err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body)
+	s.respond(w, r, budget.Audience, func(caller authenticationv1.UserInfo) error {
+		allowed, err := s.mayGet(r.Context(), caller, "", budget.Subresource)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			return errForbidden
+		}
+		// The view ends with the last computation, which may still be in the last month.
+		view, err := s.Source.Read(report.NewForecaster(report.ByTenant, s.Now()).From())
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, s.sumMonth(view))
+	})
 }
 
 // sumMonth adds up the cost of each tenant in the month of a view, and forecasts it.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/cost/collect"
@@ -96,16 +97,16 @@ func (s *server) newRoutes() http.Handler {
 	})
 }
 
-// answer responds with a report, and for ChargesPath also with its charges, or with a history.
-func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+// respond checks a request and its token, and waits until the server may prepare one more answer. Then
+// it calls answer, and responds with its error.
+func (s *server) respond(w http.ResponseWriter, r *http.Request, audience string, answer func(caller authenticationv1.UserInfo) error) {
 	for _, c := range s.checks {
 		if refused := c.find(r); refused != nil {
 			s.refuse(w, refused)
 			return
 		}
 	}
-	q := parseQuestion(r)
-	caller, err := s.authenticate(r.Context(), findToken(r), "")
+	caller, err := s.authenticate(r.Context(), findToken(r), audience)
 	if err != nil {
 		s.respondError(w, r, err)
 		return
@@ -116,39 +117,48 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	from := s.Now().Add(-q.since).UTC().Truncate(time.Hour)
-	access, err := s.authorize(r.Context(), caller, q.namespace)
-	if err != nil {
+	if err := answer(caller); err != nil {
 		s.respondError(w, r, err)
-		return
 	}
-	view, err := s.Source.Read(from)
-	if err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	if err := s.addTenant(r.Context(), access, caller, view.Tenants); err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	readable := s.filter(view, from, access)
-	var content any
-	if r.URL.Path == HistoryPath {
-		content = report.BuildHistory(readable, q.by)
-	} else {
-		content = report.BuildStored(readable, q.by)
-	}
+}
+
+// answer responds with a report, and for ChargesPath also with its charges, or with a history.
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	s.respond(w, r, "", func(caller authenticationv1.UserInfo) error {
+		q := parseQuestion(r)
+		from := s.Now().Add(-q.since).UTC().Truncate(time.Hour)
+		access, err := s.authorize(r.Context(), caller, q.namespace)
+		if err != nil {
+			return err
+		}
+		view, err := s.Source.Read(from)
+		if err != nil {
+			return err
+		}
+		if err := s.addTenant(r.Context(), access, caller, view.Tenants); err != nil {
+			return err
+		}
+		readable := s.filter(view, from, access)
+		switch r.URL.Path {
+		case HistoryPath:
+			return writeJSON(w, report.BuildHistory(readable, q.by))
+		case ChargesPath:
+			return writeCharges(w, report.BuildStored(readable, q.by), readable)
+		default:
+			return writeJSON(w, report.BuildStored(readable, q.by))
+		}
+	})
+}
+
+// writeJSON writes nothing if it returns an error.
+func writeJSON(w http.ResponseWriter, content any) error {
 	body, err := json.Marshal(content)
 	if err != nil {
-		s.respondError(w, r, err)
-		return
-	}
-	if r.URL.Path == ChargesPath {
-		writeCharges(w, body, readable)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body)
+	return nil
 }
 
 // enter waits until the server may prepare one more answer. The caller calls leave at its end.
@@ -162,8 +172,12 @@ func (s *server) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // writeCharges writes a report, and then each charge of it on a line of its own. A client knows that it
-// got all charges if their sum is the report's total.
-func writeCharges(w http.ResponseWriter, body []byte, readable report.Stored) {
+// got all charges if their sum is the report's total. It writes nothing if it returns an error.
+func writeCharges(w http.ResponseWriter, total any, readable report.Stored) error {
+	body, err := json.Marshal(total)
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	buffered := bufio.NewWriter(w)
 	_, _ = buffered.Write(append(body, '\n'))
@@ -171,6 +185,7 @@ func writeCharges(w http.ResponseWriter, body []byte, readable report.Stored) {
 	// After the first byte, an error can only end the connection.
 	_ = report.ListStoredCharges(readable, func(c *report.Charge) error { return encoder.Encode(c) })
 	_ = buffered.Flush()
+	return nil
 }
 
 // refusal is an error that the caller may read.

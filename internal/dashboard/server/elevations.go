@@ -20,6 +20,7 @@ import (
 	"croft.dev/croft/internal/dashboard/cluster"
 	"croft.dev/croft/internal/dashboard/page"
 	"croft.dev/croft/internal/dashboard/session"
+	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/prove/warning"
 	"croft.dev/croft/internal/walls/elevation"
 )
@@ -55,10 +56,7 @@ func (d *dashboard) showElevations(ctx context.Context, c *cluster.Client, r *ht
 // mayChangeElevations reports whether the user may have a right. An authorizer that cannot list rights, such
 // as a webhook, may give it, too.
 func mayChangeElevations(s *authorizationv1.SubjectRulesReviewStatus, verb string) bool {
-	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
-	return s.Incomplete || slices.ContainsFunc(s.ResourceRules, func(r authorizationv1.ResourceRule) bool {
-		return has(r.APIGroups, v1alpha1.GroupVersion.Group) && has(r.Resources, "elevations") && has(r.Verbs, verb) && len(r.ResourceNames) == 0
-	})
+	return s.Incomplete || me.GrantsRight(s.ResourceRules, v1alpha1.GroupVersion.Group, "elevations", verb)
 }
 
 // changeElevations returns the handler of a form that may set cookies.

@@ -41,9 +41,14 @@ func ListAbilities(rules []authorizationv1.ResourceRule) []string {
 }
 
 func (a Ability) isGrantedBy(rules []authorizationv1.ResourceRule) bool {
-	has := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
+	return GrantsRight(rules, a.group, a.resource, a.verb)
+}
+
+// GrantsRight reports whether rules allow a verb on all objects of a resource.
+func GrantsRight(rules []authorizationv1.ResourceRule, group, resource, verb string) bool {
+	contains := func(list []string, one string) bool { return slices.Contains(list, one) || slices.Contains(list, "*") }
 	return slices.ContainsFunc(rules, func(r authorizationv1.ResourceRule) bool {
-		return has(r.APIGroups, a.group) && has(r.Resources, a.resource) && has(r.Verbs, a.verb) && len(r.ResourceNames) == 0
+		return contains(r.APIGroups, group) && contains(r.Resources, resource) && contains(r.Verbs, verb) && len(r.ResourceNames) == 0
 	})
 }
 

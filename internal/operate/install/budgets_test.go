@@ -1,9 +1,6 @@
 package install_test
 
 import (
-	"cmp"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +14,6 @@ import (
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/operate/install"
-	"croft.dev/croft/internal/rules/admissionpolicy"
-	"croft.dev/croft/internal/rules/admissionpolicy/policytest"
-	"croft.dev/croft/internal/rules/evaluator"
-	"croft.dev/croft/internal/rules/rulefile"
 	"croft.dev/croft/internal/walls/wall/policy"
 )
 
@@ -72,15 +65,6 @@ func TestBudgetPolicyMutants(t *testing.T) {
 	}
 }
 
-func waiveRule(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
-	for i := range p.Spec.Validations {
-		v := &p.Spec.Validations[i]
-		if slices.ContainsFunc(admissionpolicy.ParseRules(*v), func(r admissionpolicy.ParsedRule) bool { return r.Rule == rule }) {
-			policytest.WaiveRule(v, rule)
-		}
-	}
-}
-
 // buildBudgetNamespaces returns the namespaces of tenants at all stages: bank is within its budget, and in lost
 // the annotation with the figures is missing.
 func buildBudgetNamespaces(t *testing.T) []client.Object {
@@ -129,61 +113,5 @@ func buildBudgetNamespaces(t *testing.T) []client.Object {
 // findWrongBudgetCases returns the cases with another answer than expected.
 func findWrongBudgetCases(t *testing.T, objects []client.Object) []string {
 	t.Helper()
-	e, err := evaluator.New(append(objects, buildBudgetNamespaces(t)...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := rulefile.ReadCases(os.DirFS("rules"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wrong []string
-	for name, file := range files {
-		if file.Policy != install.BudgetsPolicy && file.Policy != install.BudgetWarningsPolicy {
-			continue
-		}
-		for _, c := range file.Cases {
-			object, old, err := file.BuildObjects(c, rulefile.Scene{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			request := evaluator.Request{
-				User: makeUser(c), Verb: cmp.Or(c.Verb, "create"), Subresource: c.Subresource, Authorized: true,
-				// The operator's pods are dry runs.
-				Stored:   c.User != "croft-system/croft",
-				Resource: evaluator.FindResource(object.GroupVersionKind()), Namespace: object.GetNamespace(), Name: object.GetName(),
-				Object: object, Old: old,
-			}
-			switch {
-			case request.Verb == "delete":
-				request.Old, request.Object = object, nil
-			case old != nil:
-				request.Verb = "update"
-			}
-			answer, err := e.Evaluate(t.Context(), request)
-			if err != nil {
-				t.Fatalf("%s: %s: %v", name, c.Name, err)
-			}
-			if problem := compareBudgetAnswer(c, answer); problem != "" {
-				wrong = append(wrong, fmt.Sprintf("%s: %s: %s", name, c.Name, problem))
-			}
-		}
-	}
-	return wrong
-}
-
-// compareBudgetAnswer returns the difference between the expected and the given answer.
-func compareBudgetAnswer(c rulefile.Case, answer evaluator.Answer) string {
-	switch {
-	case c.Refused != (len(answer.Denials) > 0):
-		return fmt.Sprintf("refused: %t: %+v", len(answer.Denials) > 0, answer.Denials)
-	case c.Refused && (answer.Denials[0].DeniedBy != install.BudgetsPolicy || answer.Denials[0].Rule != c.Rule):
-		return "refused by " + answer.Denials[0].DeniedBy + ": " + answer.Denials[0].Message
-	case c.Refused && !strings.Contains(answer.Denials[0].Message, c.Message):
-		return "refused with another message: " + answer.Denials[0].Message
-	case (c.Warning == "") != (len(answer.Warnings) == 0), !strings.Contains(strings.Join(answer.Warnings, "\n"), c.Warning):
-		return fmt.Sprintf("warnings: %q", answer.Warnings)
-	default:
-		return ""
-	}
+	return findWrongCases(t, append(objects, buildBudgetNamespaces(t)...), install.BudgetsPolicy, install.BudgetWarningsPolicy)
 }

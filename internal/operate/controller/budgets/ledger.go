@@ -2,13 +2,9 @@ package budgets
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -16,13 +12,7 @@ import (
 
 	"croft.dev/croft/internal/declare/budget"
 	"croft.dev/croft/internal/declare/wording"
-)
-
-const (
-	// ledgerTimeout limits a request to the ledger, and maxAnswer the size of its answer: some hundred bytes
-	// for each of 5,000 tenants, and much room.
-	ledgerTimeout = 30 * time.Second
-	maxAnswer     = 16 << 20
+	"croft.dev/croft/internal/operate/ledgerclient"
 )
 
 // LedgerOptions configure the connection to the ledger.
@@ -43,33 +33,31 @@ type LedgerOptions struct {
 // ledger asks a ledger for the cost of all tenants.
 type ledger struct {
 	options LedgerOptions
-	address string
+	address *url.URL
 }
 
 // Check returns an error for bad options.
 func (o LedgerOptions) Check() error {
-	if o.URL == "" {
-		if o.TokenFile != "" || o.AuthorityFile != "" {
-			return errors.New("--ledger-token-file and --ledger-certificate-authority are for --ledger: add it")
-		}
-		return nil
-	}
-	address, err := url.Parse(o.URL)
-	if err != nil || address.Scheme != "https" || address.Host == "" || address.User != nil {
-		return fmt.Errorf("--ledger %s: write an https URL, such as https://croft-ledger.croft-system.svc", wording.EscapeLine(o.URL))
-	}
-	if o.TokenFile == "" {
-		return errors.New("--ledger-token-file: name a file with a token for the ledger")
-	}
-	return nil
+	_, err := newLedger(o)
+	return err
 }
 
 // newLedger returns nil without a URL.
 func newLedger(o LedgerOptions) (*ledger, error) {
-	if err := o.Check(); err != nil || o.URL == "" {
-		return nil, err
+	if o.URL == "" {
+		if o.TokenFile != "" || o.AuthorityFile != "" {
+			return nil, errors.New("--ledger-token-file and --ledger-certificate-authority are for --ledger: add it")
+		}
+		return nil, nil
 	}
-	return &ledger{o, strings.TrimSuffix(o.URL, "/") + budget.Path}, nil
+	address, err := ledgerclient.ParseAddress(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("--ledger %s: %w", wording.EscapeLine(o.URL), err)
+	}
+	if o.TokenFile == "" {
+		return nil, errors.New("--ledger-token-file: name a file with a token for the ledger")
+	}
+	return &ledger{o, address}, nil
 }
 
 // read returns the ledger's answer. The files are read each time, since both are renewed.
@@ -78,31 +66,14 @@ func (l *ledger) read(ctx context.Context) (*budget.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := l.newTransport()
+	authorities, err := l.readAuthorities()
 	if err != nil {
 		return nil, err
 	}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.address, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	client := &http.Client{
-		Timeout: ledgerTimeout, Transport: transport,
-		// A redirect could lead the token to another server.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", l.address, response.Status)
-	}
+	client := ledgerclient.New(l.address, authorities)
+	defer client.Close()
 	answer := &budget.Answer{}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer); err != nil {
+	if err := client.Get(ctx, budget.Path, nil, strings.TrimSpace(string(token)), answer); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.address, err)
 	}
 	if answer.Month == "" || answer.Now.IsZero() || answer.Currency == "" {
@@ -111,20 +82,21 @@ func (l *ledger) read(ctx context.Context) (*budget.Answer, error) {
 	return answer, nil
 }
 
-func (l *ledger) newTransport() (*http.Transport, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if l.options.AuthorityFile != "" {
-		data, err := os.ReadFile(l.options.AuthorityFile)
-		switch {
-		case errors.Is(err, os.ErrNotExist): // the certificate has a public authority
-		case err != nil:
-			return nil, err
-		default:
-			config.RootCAs = x509.NewCertPool()
-			if !config.RootCAs.AppendCertsFromPEM(data) {
-				return nil, fmt.Errorf("%s: the file has no PEM certificate", l.options.AuthorityFile)
-			}
-		}
+// readAuthorities returns nil for the system's authorities.
+func (l *ledger) readAuthorities() (*x509.CertPool, error) {
+	if l.options.AuthorityFile == "" {
+		return nil, nil
 	}
-	return &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}, nil
+	data, err := os.ReadFile(l.options.AuthorityFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // the certificate has a public authority
+	}
+	if err != nil {
+		return nil, err
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: the file has no PEM certificate", l.options.AuthorityFile)
+	}
+	return authorities, nil
 }
