@@ -30,8 +30,8 @@ func (a *Adoption) explainMisfit(pod *corev1.Pod, pool string) string {
 	var nodes *karpenterv1.NodePool
 	if declared := a.estate.FindPool(pool); declared != nil {
 		for _, o := range wall.PoolObjects(&a.estate.Platform, declared) {
-			if made, ok := o.(*karpenterv1.NodePool); ok {
-				nodes = made
+			if pool, ok := o.(*karpenterv1.NodePool); ok {
+				nodes = pool
 			}
 		}
 	}
@@ -42,20 +42,20 @@ func (a *Adoption) explainMisfit(pod *corev1.Pod, pool string) string {
 	offered := scheduling.NewNodeSelectorRequirementsWithMinValues(template.Spec.Requirements...)
 	offered.Add(scheduling.NewLabelRequirements(template.Labels).Values()...)
 	offered.Add(scheduling.NewLabelRequirements(map[string]string{karpenterv1.NodePoolLabelKey: nodes.Name}).Values()...)
-	why := ""
+	reason := ""
 	for _, asking := range a.listAlternatives(pod, pool) {
-		asked := scheduling.NewStrictPodRequirements(asking)
-		err := offered.Compatible(asked, func(o *scheduling.CompatibilityOptions) {
-			o.AllowUndefined = karpenterv1.WellKnownLabels.Union(listProviderLabels(asked, template.Spec.NodeClassRef.Group))
+		requirements := scheduling.NewStrictPodRequirements(asking)
+		err := offered.Compatible(requirements, func(o *scheduling.CompatibilityOptions) {
+			o.AllowUndefined = karpenterv1.WellKnownLabels.Union(listProviderLabels(requirements, template.Spec.NodeClassRef.Group))
 		})
 		if err == nil {
 			return ""
 		}
-		if why == "" {
-			why = err.Error()
+		if reason == "" {
+			reason = err.Error()
 		}
 	}
-	return why
+	return reason
 }
 
 // listAlternatives returns copies of the placed pod, one for each term of its required node
@@ -80,9 +80,9 @@ func (a *Adoption) listAlternatives(pod *corev1.Pod, pool string) []*corev1.Pod 
 
 // listProviderLabels returns the labels that a provider sets on its nodes, which are below the group of
 // its node classes. AWS also uses other domains (topology.k8s.aws).
-func listProviderLabels(asked scheduling.Requirements, group string) sets.Set[string] {
+func listProviderLabels(requirements scheduling.Requirements, group string) sets.Set[string] {
 	all := sets.New[string]()
-	for key := range asked {
+	for key := range requirements {
 		domain, _, _ := strings.Cut(key, "/")
 		if domain == group || strings.HasSuffix(group, ".k8s.aws") && strings.HasSuffix(domain, ".k8s.aws") {
 			all.Insert(key)

@@ -60,8 +60,8 @@ func (a *Adoption) compareRule(o *unstructured.Unstructured) (bool, string) {
 	if !isPlacement(location) {
 		return false, "changes " + location + ", which croft does not change"
 	}
-	names, said := readTexts(o, "namespaces")
-	if !said {
+	names, ok := readTexts(o, "namespaces")
+	if !ok {
 		return false, "places pods of namespaces that it does not name: " + location
 	}
 	for _, name := range names {

@@ -72,7 +72,7 @@ func (a *Adoption) compareTraffic(ctx context.Context, p *Plan) error {
 // findTrafficChanges returns the connections that change with the walls. Other policies remain, and apply
 // in both states.
 func (a *Adoption) findTrafficChanges(now *netpol.Snapshot, p *Plan) ([]Traffic, error) {
-	was, err := netpol.NewFromObjects(now.Namespaces, now.Policies)
+	before, err := netpol.NewFromObjects(now.Namespaces, now.Policies)
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +89,14 @@ func (a *Adoption) findTrafficChanges(now *netpol.Snapshot, p *Plan) ([]Traffic,
 			v, err := m.Connects(from, to, 0, "TCP")
 			return v.Allowed, err
 		}
-		before, wrong := allows(was)
+		before, wrong := allows(before)
 		then, alsoWrong := allows(will)
 		if wrong == nil && alsoWrong == nil && before != then {
 			all = append(all, Traffic{From: from, To: to, Ends: before})
 		}
 	}
 	for _, own := range a.tenant.Namespaces {
-		if !was.Has(own) {
+		if !before.Has(own) {
 			continue
 		}
 		for _, n := range now.Namespaces {

@@ -45,7 +45,7 @@ const (
 // of this kind.
 type evaluator struct {
 	kind     schema.GroupVersionKind
-	evaluate func(*unstructured.Unstructured) (replaced bool, why string)
+	evaluate func(*unstructured.Unstructured) (replaced bool, reason string)
 }
 
 // findOverlaps finds existing objects with the same purpose as a wall.
@@ -130,7 +130,7 @@ func (a *Adoption) findNamespaceOverlaps(ctx context.Context, p *Plan) error {
 }
 
 // compareAnnotation reports whether croft places pods as an annotation does.
-func (a *Adoption) compareAnnotation(key, value string) (replaced bool, why string) {
+func (a *Adoption) compareAnnotation(key, value string) (replaced bool, reason string) {
 	switch key {
 	case defaultTolerations:
 		return false, "the API server gives these tolerations to every pod: croft refuses pods that tolerate more than their pool's taint; remove the annotation"
@@ -255,8 +255,8 @@ func (a *Adoption) findGatekeeperOverlaps(ctx context.Context, p *Plan) error {
 			b := Overlap{Object: apply.RefOf(o).String(), object: o}
 			b.Replaced, b.Reason = a.compareRule(o)
 			p.Overlaps = append(p.Overlaps, b)
-			if why := a.explainConflict(o); why != "" {
-				p.Blockers = append(p.Blockers, why)
+			if reason := a.explainConflict(o); reason != "" {
+				p.Blockers = append(p.Blockers, reason)
 			}
 		}
 	}

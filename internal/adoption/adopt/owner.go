@@ -33,14 +33,14 @@ func (a *Adoption) readState(ctx context.Context, name string, live *corev1.Name
 		n.State = Owned
 	default:
 		n.State, n.From = Foreign, owner
-		why, err := a.explainRetention(ctx, owner, name)
+		reason, err := a.explainRetention(ctx, owner, name)
 		if err != nil {
 			return n, nil, err
 		}
-		if why == "" {
+		if reason == "" {
 			n.State = Kept
 		} else {
-			blocking = append(blocking, why)
+			blocking = append(blocking, reason)
 		}
 	}
 	return n, blocking, nil
@@ -76,11 +76,11 @@ func (a *Adoption) isKept(namespace *corev1.Namespace) bool {
 // namespace, so that undoing restores them.
 func (a *Adoption) recordKept(ctx context.Context, r *Record, namespace *corev1.Namespace) error {
 	marks := Marks{Labels: maps.Clone(namespace.Labels), Annotations: maps.Clone(namespace.Annotations)}
-	own := func(key, _ string) bool {
+	isOwn := func(key, _ string) bool {
 		return !strings.HasPrefix(key, "croft.dev/") && key != v1alpha1.ManagedByLabel && !strings.HasPrefix(key, "pod-security.kubernetes.io/")
 	}
-	maps.DeleteFunc(marks.Labels, own)
-	maps.DeleteFunc(marks.Annotations, own)
+	maps.DeleteFunc(marks.Labels, isOwn)
+	maps.DeleteFunc(marks.Annotations, isOwn)
 	r.Namespaces[namespace.Name] = marks
 	for _, kind := range slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.OptionalKinds) {
 		walls, err := listObjects(ctx, a.client, kind, client.InNamespace(namespace.Name), client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})

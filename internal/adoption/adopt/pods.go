@@ -80,7 +80,7 @@ func (a *Adoption) findPool(node *corev1.Node) string {
 
 func (a *Adoption) groupWorkloads(ctx context.Context, pods []corev1.Pod, pools map[string]string) ([]Workload, error) {
 	var all []*Workload
-	known := map[string]*Workload{}
+	workloads := map[string]*Workload{}
 	for i := range pods {
 		pod := &pods[i]
 		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -90,13 +90,13 @@ func (a *Adoption) groupWorkloads(ctx context.Context, pods []corev1.Pod, pools 
 		if owner := metav1.GetControllerOf(pod); owner != nil {
 			id = string(owner.UID)
 		}
-		w := known[id]
+		w := workloads[id]
 		if w == nil {
 			var err error
 			if w, err = a.readWorkload(ctx, pod); err != nil {
 				return nil, err
 			}
-			known[id] = w
+			workloads[id] = w
 			all = append(all, w)
 		}
 		w.Pods++
@@ -130,14 +130,14 @@ func (a *Adoption) readWorkload(ctx context.Context, pod *corev1.Pod) (*Workload
 		w.Note = "no controller re-creates it"
 	} else {
 		w.Name = owner.Kind + "/" + owner.Name
-		made, err := a.readOwner(ctx, pod.Namespace, owner)
+		object, err := a.readOwner(ctx, pod.Namespace, owner)
 		if err != nil {
 			return nil, err
 		}
-		if template, err := readTemplate(made); err == nil && template != nil {
+		if template, err := readTemplate(object); err == nil && template != nil {
 			w.template = &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 		}
-		if above := made.GetOwnerReferences(); owner.Kind != "DaemonSet" && len(above) == 1 {
+		if above := object.GetOwnerReferences(); owner.Kind != "DaemonSet" && len(above) == 1 {
 			w.Name = above[0].Kind + "/" + above[0].Name
 		}
 		if owner.Kind == "DaemonSet" {
@@ -147,25 +147,25 @@ func (a *Adoption) readWorkload(ctx context.Context, pod *corev1.Pod) (*Workload
 	w.template = resetPod(w.template)
 	w.pod = w.template
 	w.NextPool = a.tenant.Pools[0]
-	if asked := w.pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey]; slices.Contains(a.tenant.Pools, asked) {
-		w.NextPool = asked
+	if pool := w.pod.Spec.NodeSelector[a.estate.Platform.NodePoolKey]; slices.Contains(a.tenant.Pools, pool) {
+		w.NextPool = pool
 	}
 	return w, nil
 }
 
 func (a *Adoption) readOwner(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*unstructured.Unstructured, error) {
-	made := &unstructured.Unstructured{}
-	made.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
-	err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, made)
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+	err := a.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, object)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return &unstructured.Unstructured{}, nil // the pod itself is then the template
 	}
-	return made, err
+	return object, err
 }
 
 // readTemplate returns the pod template of a built-in controller, or nil if it has none.
-func readTemplate(made *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
-	content, ok, err := unstructured.NestedMap(made.Object, "spec", "template")
+func readTemplate(object *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
+	content, ok, err := unstructured.NestedMap(object.Object, "spec", "template")
 	if err != nil || !ok {
 		return nil, err
 	}

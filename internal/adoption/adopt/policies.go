@@ -53,12 +53,12 @@ type comparison struct {
 
 // newComparison returns the comparison of a namespace's policies with the tenant's walls.
 func (a *Adoption) newComparison(own string) (*comparison, error) {
-	known := []corev1.Namespace{newNamespace(metav1.NamespaceSystem)}
+	namespaces := []corev1.Namespace{newNamespace(metav1.NamespaceSystem)}
 	for _, name := range a.estate.Platform.Network.PlatformNamespaces {
-		known = append(known, newNamespace(name))
+		namespaces = append(namespaces, newNamespace(name))
 	}
 	c := &comparison{namespace: own}
-	c.known, c.walls = a.buildWalledNamespaces(known)
+	c.known, c.walls = a.buildWalledNamespaces(namespaces)
 	var err error
 	c.borders, err = collectBorders(c.walls)
 	return c, err

@@ -41,8 +41,8 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 					p.Pools = append(p.Pools, Pool{Name: name, State: "is new: its nodes start for the first pods that are re-created"})
 					continue
 				}
-				if why := explainRefusal(&live.Items[i]); why != "" {
-					p.Blockers = append(p.Blockers, why)
+				if reason := explainRefusal(&live.Items[i]); reason != "" {
+					p.Blockers = append(p.Blockers, reason)
 					continue
 				}
 				p.Pools = append(p.Pools, comparePool(&live.Items[i], wanted))

@@ -36,8 +36,8 @@ func (a *Adoption) checkQuota(ctx context.Context, p *Plan) error {
 	}
 	for _, name := range sortedKeys(a.tenant.Quota) {
 		hard := a.tenant.Quota[name]
-		if have, ok := used[name]; ok && have.Cmp(hard) > 0 {
-			p.Quota = append(p.Quota, Excess{string(name), have.String(), hard.String()})
+		if usage, ok := used[name]; ok && usage.Cmp(hard) > 0 {
+			p.Quota = append(p.Quota, Excess{string(name), usage.String(), hard.String()})
 		}
 	}
 	return nil

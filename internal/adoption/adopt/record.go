@@ -79,7 +79,7 @@ func ReadRecord(ctx context.Context, c client.Reader, tenant string) (*Record, e
 
 // addObject adds an object, unless it was added before: the first state is kept.
 func (r *Record) addObject(o *unstructured.Unstructured) {
-	if !slices.ContainsFunc(r.Objects, func(have *unstructured.Unstructured) bool { return apply.RefOf(have) == apply.RefOf(o) }) {
+	if !slices.ContainsFunc(r.Objects, func(recorded *unstructured.Unstructured) bool { return apply.RefOf(recorded) == apply.RefOf(o) }) {
 		r.Objects = append(r.Objects, stripServerFields(o))
 	}
 }

@@ -153,9 +153,9 @@ func (u *Undoing) markNamespace(ctx context.Context, namespace string, marks Mar
 	return client.IgnoreNotFound(u.applier.MarkNamespace(ctx, namespace, convertToAny(marks.Labels), convertToAny(marks.Annotations)))
 }
 
-func convertToAny(of map[string]string) map[string]any {
-	all := make(map[string]any, len(of))
-	for key, value := range of {
+func convertToAny(texts map[string]string) map[string]any {
+	all := make(map[string]any, len(texts))
+	for key, value := range texts {
 		all[key] = value
 	}
 	return all

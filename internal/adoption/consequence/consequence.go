@@ -66,9 +66,9 @@ func Compare(before, after *estate.Estate, facts Facts, desired func(*estate.Poo
 	}
 	var all []Consequence
 	for _, pool := range after.Pools {
-		was := facts.Pools[pool.Name]
+		before := facts.Pools[pool.Name]
 		will := desired(pool)
-		all = append(all, describePool(pool.Name, drift.Compare(was.Live, will, was.Claims), poolChange{was.Live, will}, len(was.Claims))...)
+		all = append(all, describePool(pool.Name, drift.Compare(before.Live, will, before.Claims), poolChange{before.Live, will}, len(before.Claims))...)
 	}
 	for _, pool := range before.Pools {
 		if n := len(facts.Pools[pool.Name].Claims); n > 0 && after.FindPool(pool.Name) == nil {
@@ -89,17 +89,17 @@ func describePool(name string, effect drift.Effect, c poolChange, nodes int) []C
 	add := func(format string, args ...any) {
 		all = append(all, Consequence{Nodes, "Pool/" + name, fmt.Sprintf(format, args...)})
 	}
-	var why string
+	var reason string
 	if len(effect.Fields) > 0 {
-		why = strings.Join(c.findDeclaredFields(effect.Fields), ", ") + ", which Karpenter compares with each node"
+		reason = strings.Join(c.findDeclaredFields(effect.Fields), ", ") + ", which Karpenter compares with each node"
 	} else {
-		why = "they no longer match the pool's requirements"
+		reason = "they no longer match the pool's requirements"
 	}
 	switch {
 	case effect.Replaced > 0 && effect.HeldByBudget:
-		add("%s of pool %s would be replaced (drift: %s), but a budget prevents it: only new nodes match the declaration", wording.FormatCount(effect.Replaced, "node"), name, why)
+		add("%s of pool %s would be replaced (drift: %s), but a budget prevents it: only new nodes match the declaration", wording.FormatCount(effect.Replaced, "node"), name, reason)
 	case effect.Replaced > 0:
-		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", wording.FormatCount(effect.Replaced, "node"), name, why)
+		add("replaces %s of pool %s (drift: %s): their pods restart on new nodes, as the pool's budgets allow", wording.FormatCount(effect.Replaced, "node"), name, reason)
 	}
 	if len(effect.Dynamic) > 0 && effect.Replaced < nodes {
 		add("may replace nodes of pool %s (drift): the ones that %s no longer select", name, strings.Join(effect.Dynamic, ", "))

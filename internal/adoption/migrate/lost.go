@@ -19,9 +19,9 @@ import (
 // this function finds the objects that they missed.
 func findLostPlacements(d *draft.Draft, r *Result) manifest.Problems {
 	var all manifest.Problems
-	lose := func(o *source.Object, what string) {
+	lose := func(o *source.Object, loss string) {
 		if !hasObjectProblem(r.Problems, o) {
-			all = append(all, o.Problem(nil, "%s, and croft.yaml has no equivalent: write it into croft.yaml yourself", what))
+			all = append(all, o.Problem(nil, "%s, and croft.yaml has no equivalent: write it into croft.yaml yourself", loss))
 		}
 	}
 	for o, namespaces := range findPlacingObjects(d) {
@@ -30,8 +30,8 @@ func findLostPlacements(d *draft.Draft, r *Result) manifest.Problems {
 		}
 	}
 	for _, n := range d.ListNodes() {
-		_, kept := r.File.Pools[n.Pool]
-		if !kept && n.IsDedicated() && !hasFieldProblem(r.Problems, "pools."+n.Pool) {
+		_, ok := r.File.Pools[n.Pool]
+		if !ok && n.IsDedicated() && !hasFieldProblem(r.Problems, "pools."+n.Pool) {
 			lose(n.From, "keeps its nodes for pods that tolerate their taints")
 		}
 	}
@@ -68,8 +68,8 @@ func choosesPool(nodeSelector map[string]string) bool {
 func hasTenants(d *draft.Draft, r *Result, namespaces []string) bool {
 	return len(namespaces) > 0 && !slices.ContainsFunc(namespaces, func(namespace string) bool {
 		name := d.FindTenant(namespace)
-		_, kept := r.File.Tenants[name]
-		return !kept && (name == "" || !d.Reported[name] && !hasFieldProblem(r.Problems, "tenants."+name))
+		_, ok := r.File.Tenants[name]
+		return !ok && (name == "" || !d.Reported[name] && !hasFieldProblem(r.Problems, "tenants."+name))
 	})
 }
 

@@ -39,22 +39,22 @@ func accountOthers(d *draft.Draft) {
 // reportRefused finds fields of a workload that croft refuses in tenants' pods, or that Karpenter no
 // longer reads. In a tenant's namespace such a field is a problem.
 func reportRefused(d *draft.Draft, o *source.Object, f source.Field) {
-	var why string
+	var reason string
 	switch key := f.Key(); {
 	case key == "karpenter.sh/do-not-evict":
-		why = "Karpenter v1 reads karpenter.sh/do-not-disrupt instead: write that, and set policy.doNotDisrupt: true for the tenant, since croft refuses it otherwise"
+		reason = "Karpenter v1 reads karpenter.sh/do-not-disrupt instead: write that, and set policy.doNotDisrupt: true for the tenant, since croft refuses it otherwise"
 	case key == "karpenter.sh/do-not-disrupt":
-		why = "croft refuses it to tenants' pods unless the tenant has policy.doNotDisrupt: true"
+		reason = "croft refuses it to tenants' pods unless the tenant has policy.doNotDisrupt: true"
 	case strings.HasPrefix(key, "karpenter.sh/provisioner-name"):
-		why = "Karpenter v1 uses karpenter.sh/nodepool instead; pods of tenants need neither, since croft places them"
+		reason = "Karpenter v1 uses karpenter.sh/nodepool instead; pods of tenants need neither, since croft places them"
 	case key == multus.Annotation && !draft.IsManaged(o):
-		why = "croft attaches tenants' pods to the networks that they are granted: declare secondaryNetworks, name them in tenants.*.networks, and request them by " + v1alpha1.NetworksAnnotation
+		reason = "croft attaches tenants' pods to the networks that they are granted: declare secondaryNetworks, name them in tenants.*.networks, and request them by " + v1alpha1.NetworksAnnotation
 	default:
 		return
 	}
-	f.MarkNotKept("%s", why)
+	f.MarkNotKept("%s", reason)
 	if d.FindTenant(o.Namespace) != "" {
-		d.ReportProblem(f, "%s", why)
+		d.ReportProblem(f, "%s", reason)
 	}
 }
 

@@ -49,16 +49,16 @@ func chooseClass(d *draft.Draft) {
 	if len(classes) == 0 {
 		return
 	}
-	most := classes[0]
+	mostUsed := classes[0]
 	class := func(key string) *v1alpha1.NodeClass { return d.Pools[pools[key][0]].Spec.NodeClass }
-	inheriting := listInheriting(d, class(most), pools[most])
+	inheriting := listInheriting(d, class(mostUsed), pools[mostUsed])
 	i := 0
-	if class(most).AWS != nil {
+	if class(mostUsed).AWS != nil {
 		i = slices.IndexFunc(classes, func(c string) bool { return class(c).AWS != nil && isCommonBase(d, class(c).AWS) })
 	}
 	if i != 0 {
 		for _, p := range inheriting {
-			p.Spec.NodeClass = class(most).DeepCopy()
+			p.Spec.NodeClass = class(mostUsed).DeepCopy()
 		}
 	}
 	if i < 0 {

@@ -20,7 +20,7 @@ func slimClass(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool
 	want := estate.ResolveAWSClass(&alone, class)
 	c := class.DeepCopy()
 	same := func() bool { return equality.Semantic.DeepEqual(want, estate.ResolveAWSClass(&over, c)) }
-	whole := same()
+	complete := same()
 	fields := reflect.ValueOf(c).Elem()
 	for i := range fields.NumField() {
 		shared := base != nil && !reflect.ValueOf(base).Elem().Field(i).IsZero()
@@ -28,7 +28,7 @@ func slimClass(d *draft.Draft, base, class *v1alpha1.AWSNodeClass, readBack bool
 			omitField(fields.Field(i), readBack, same)
 		}
 	}
-	return c, whole && same()
+	return c, complete && same()
 }
 
 // omitField clears a field, or as much of it as possible, if the effective class stays the same.
@@ -36,11 +36,11 @@ func omitField(field reflect.Value, within bool, same func() bool) {
 	if field.IsZero() {
 		return
 	}
-	was := reflect.ValueOf(field.Interface())
+	previous := reflect.ValueOf(field.Interface())
 	if field.SetZero(); same() {
 		return
 	}
-	field.Set(was)
+	field.Set(previous)
 	if within && field.Kind() == reflect.Pointer && field.Elem().Kind() == reflect.Struct {
 		for i := range field.Elem().NumField() {
 			omitField(field.Elem().Field(i), within, same)
@@ -54,10 +54,10 @@ func listOmitted(base, before, after *v1alpha1.AWSNodeClass) []string {
 		return nil
 	}
 	var names []string
-	from, was, is := reflect.ValueOf(base).Elem(), reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
-	for i := range was.NumField() {
-		if !from.Field(i).IsZero() && !was.Field(i).IsZero() && is.Field(i).IsZero() {
-			name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
+	from, old, now := reflect.ValueOf(base).Elem(), reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()
+	for i := range old.NumField() {
+		if !from.Field(i).IsZero() && !old.Field(i).IsZero() && now.Field(i).IsZero() {
+			name, _, _ := strings.Cut(old.Type().Field(i).Tag.Get("json"), ",")
 			names = append(names, name)
 		}
 	}

@@ -36,16 +36,16 @@ func replaceVariables(d *draft.Draft) {
 			left[name] = append(left[name], source.FieldPath(path))
 		}).(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(left)) {
-			what := fmt.Sprintf("$%s is a shell variable without a value", name)
+			problem := fmt.Sprintf("$%s is a shell variable without a value", name)
 			if n := len(left[name]); n > 1 {
-				what += fmt.Sprintf(" (here and in %d more fields)", n-1)
+				problem += fmt.Sprintf(" (here and in %d more fields)", n-1)
 			}
 			if isClusterName(name) {
-				what += ": set --cluster-name, or replace it by the cluster's name"
+				problem += ": set --cluster-name, or replace it by the cluster's name"
 			} else {
-				what += ": replace it by its value, as envsubst does"
+				problem += ": replace it by its value, as envsubst does"
 			}
-			d.Problems = append(d.Problems, o.Problem(first[name], "%s", what))
+			d.Problems = append(d.Problems, o.Problem(first[name], "%s", problem))
 		}
 		// The object's name may have contained a variable.
 		metadata, _ := o.Content["metadata"].(map[string]any)

@@ -23,8 +23,8 @@ func findMisplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
 		}
 		for _, spec := range specs {
 			for _, term := range listSelections(spec) {
-				if why := explainMisplacement(d, r, o.Namespace, term); why != "" {
-					all = append(all, term[0].At.Problem("%s", why))
+				if reason := explainMisplacement(d, r, o.Namespace, term); reason != "" {
+					all = append(all, term[0].At.Problem("%s", reason))
 				}
 			}
 		}
@@ -81,8 +81,8 @@ func listSelections(spec source.Field) [][]draft.Selection {
 // select, or "" if they can, or run outside of croft.
 func explainMisplacement(d *draft.Draft, r *Result, namespace string, term []draft.Selection) string {
 	pools := slices.DeleteFunc(d.FindPools(term), func(pool string) bool {
-		_, kept := r.File.Pools[pool]
-		return !kept
+		_, ok := r.File.Pools[pool]
+		return !ok
 	})
 	if len(pools) == 0 {
 		return ""

@@ -69,7 +69,7 @@ func FindMisplaced(key string, pools []string, pods []corev1.Pod, nodes Nodes) [
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		if pool, known := nodes.findPool(key, pod); known && !slices.Contains(pools, pool) {
+		if pool, ok := nodes.findPool(key, pod); ok && !slices.Contains(pools, pool) {
 			all = append(all, MisplacedPod{pod.Namespace, pod.Name, pod.Spec.NodeName, pool, metav1.GetControllerOf(pod)})
 		}
 	}

@@ -39,11 +39,11 @@ func countUnavailable(o client.Object) (away int, pod map[string]string) {
 		if o.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 			return replicas, pod
 		}
-		most := intstr.FromString("25%")
+		maximum := intstr.FromString("25%")
 		if u := o.Spec.Strategy.RollingUpdate; u != nil && u.MaxUnavailable != nil {
-			most = *u.MaxUnavailable
+			maximum = *u.MaxUnavailable
 		}
-		away, err := intstr.GetScaledValueFromIntOrPercent(&most, replicas, false)
+		away, err := intstr.GetScaledValueFromIntOrPercent(&maximum, replicas, false)
 		if err != nil {
 			away = replicas
 		}
@@ -52,20 +52,20 @@ func countUnavailable(o client.Object) (away int, pod map[string]string) {
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || getPartition(o) > 0 {
 			return -1, nil
 		}
-		var most *intstr.IntOrString
+		var maximum *intstr.IntOrString
 		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
-			most = u.MaxUnavailable
+			maximum = u.MaxUnavailable
 		}
-		return scaleUnavailable(most, int(ptr.Deref(o.Spec.Replicas, 1))), o.Spec.Template.Labels
+		return scaleUnavailable(maximum, int(ptr.Deref(o.Spec.Replicas, 1))), o.Spec.Template.Labels
 	case *appsv1.DaemonSet:
 		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 			return -1, nil
 		}
-		var most *intstr.IntOrString
+		var maximum *intstr.IntOrString
 		if u := o.Spec.UpdateStrategy.RollingUpdate; u != nil {
-			most = u.MaxUnavailable
+			maximum = u.MaxUnavailable
 		}
-		return scaleUnavailable(most, int(o.Status.DesiredNumberScheduled)), o.Spec.Template.Labels
+		return scaleUnavailable(maximum, int(o.Status.DesiredNumberScheduled)), o.Spec.Template.Labels
 	default:
 		return -1, nil
 	}
@@ -73,13 +73,13 @@ func countUnavailable(o client.Object) (away int, pod map[string]string) {
 
 // scaleUnavailable returns the number of pods that maxUnavailable allows to be missing: one by default,
 // and all if it cannot be parsed.
-func scaleUnavailable(unavailable *intstr.IntOrString, of int) int {
+func scaleUnavailable(unavailable *intstr.IntOrString, replicas int) int {
 	if unavailable == nil {
 		return 1
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(unavailable, of, true)
+	n, err := intstr.GetScaledValueFromIntOrPercent(unavailable, replicas, true)
 	if err != nil {
-		return of
+		return replicas
 	}
 	return max(1, n)
 }

@@ -47,8 +47,8 @@ func (s *Statement) allows(action, resource string, context map[string][]string)
 func (c Conditions) areMet(context map[string][]string) bool {
 	for operator, keys := range c {
 		for key, wanted := range keys {
-			values, known := context[strings.ToLower(key)]
-			if !evaluateCondition(operator, wanted, values, known) {
+			values, ok := context[strings.ToLower(key)]
+			if !evaluateCondition(operator, wanted, values, ok) {
 				return false
 			}
 		}
@@ -57,14 +57,14 @@ func (c Conditions) areMet(context map[string][]string) bool {
 }
 
 // evaluateCondition evaluates one condition. A condition with an unknown operator is never met.
-func evaluateCondition(operator string, wanted, values []string, known bool) bool {
+func evaluateCondition(operator string, wanted, values []string, exists bool) bool {
 	set, name, ofSet := strings.Cut(operator, ":")
 	if !ofSet {
 		set, name = "", operator
 	}
 	name, ifExists := strings.CutSuffix(name, "IfExists")
 	if name == "Null" {
-		return !ofSet && !ifExists && slices.Contains(wanted, formatBool(!known))
+		return !ofSet && !ifExists && slices.Contains(wanted, formatBool(!exists))
 	}
 	compare, ok := comparisons[name]
 	if !ok {
@@ -76,7 +76,7 @@ func evaluateCondition(operator string, wanted, values []string, known bool) boo
 	switch {
 	case set == "ForAllValues":
 		return !slices.ContainsFunc(values, func(v string) bool { return !among(v) })
-	case !known && ifExists:
+	case !exists && ifExists:
 		return true
 	case set == "ForAnyValue":
 		return slices.ContainsFunc(values, among)

@@ -48,8 +48,8 @@ func (s *Stack) CloudFormation() map[string]any {
 		"Outputs":                  outputs,
 	}
 	pseudo := strings.NewReplacer(partition, "${AWS::Partition}", region, "${AWS::Region}", account, "${AWS::AccountId}", urlSuffix, "${AWS::URLSuffix}")
-	whole, _ := fillPlaceholders(template, func(text string) any { return map[string]any{"Fn::Sub": pseudo.Replace(text)} }).(map[string]any)
-	return whole
+	filled, _ := fillPlaceholders(template, func(text string) any { return map[string]any{"Fn::Sub": pseudo.Replace(text)} }).(map[string]any)
+	return filled
 }
 
 func (s *Stack) addOperatorResources(resources map[string]any) {

@@ -11,16 +11,16 @@ func allowProfiles(n *needs) []Statement {
 	// A request by name for an instance profile that does not exist has no path in its ARN.
 	// Karpenter makes such a request before it creates a profile.
 	named := func(path string) string { return "arn:" + partition + ":iam::" + account + ":instance-profile/" + path }
-	of := []string{named("karpenter/" + region + "/" + n.cluster + "/*"), named(n.cluster + "_*")}
-	asked, there := n.buildProfileConditions(requested), n.buildProfileConditions(standing)
+	resources := []string{named("karpenter/" + region + "/" + n.cluster + "/*"), named(n.cluster + "_*")}
+	requestConditions, there := n.buildProfileConditions(requested), n.buildProfileConditions(standing)
 	return []Statement{
-		{Sid: "MakeProfiles", Actions: []string{"iam:CreateInstanceProfile"}, Resources: of,
-			Conditions: mergeConditions(asked, newEquals(requested+clusterTag, n.cluster))},
+		{Sid: "MakeProfiles", Actions: []string{"iam:CreateInstanceProfile"}, Resources: resources,
+			Conditions: mergeConditions(requestConditions, newEquals(requested+clusterTag, n.cluster))},
 		// Creating a profile with tags needs the right to tag it, too.
-		{Sid: "TagOwnProfiles", Actions: []string{"iam:TagInstanceProfile"}, Resources: of, Conditions: mergeConditions(asked, there, newEquals(requested+clusterTag, n.cluster))},
+		{Sid: "TagOwnProfiles", Actions: []string{"iam:TagInstanceProfile"}, Resources: resources, Conditions: mergeConditions(requestConditions, there, newEquals(requested+clusterTag, n.cluster))},
 		{Sid: "ChangeOwnProfiles", Actions: []string{"iam:AddRoleToInstanceProfile", "iam:DeleteInstanceProfile", "iam:RemoveRoleFromInstanceProfile"},
-			Resources: of, Conditions: there},
-		{Sid: "ReadProfiles", Actions: []string{"iam:GetInstanceProfile"}, Resources: of},
+			Resources: resources, Conditions: there},
+		{Sid: "ReadProfiles", Actions: []string{"iam:GetInstanceProfile"}, Resources: resources},
 		list,
 	}
 }

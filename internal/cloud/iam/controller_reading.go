@@ -23,8 +23,8 @@ func allowReads(n *needs) []Statement {
 		{Sid: "ReadPrices", Actions: []string{"pricing:GetProducts"}, Resources: []string{"*"}},
 		{Sid: "ReadCluster", Actions: []string{"eks:DescribeCluster"}, Resources: []string{n.clusterARN()}},
 	}
-	if of := n.listParameterARNs(); len(of) > 0 {
-		all = append(all, Statement{Sid: "ReadImageParameters", Actions: []string{"ssm:GetParameter"}, Resources: of})
+	if parameters := n.listParameterARNs(); len(parameters) > 0 {
+		all = append(all, Statement{Sid: "ReadImageParameters", Actions: []string{"ssm:GetParameter"}, Resources: parameters})
 	}
 	return all
 }

@@ -51,9 +51,9 @@ func simplifyList(list []string) any {
 }
 
 // withPrincipal returns the statement for a resource-based policy, with its principals.
-func (s *Statement) withPrincipal(kind string, who ...string) map[string]any {
+func (s *Statement) withPrincipal(kind string, principals ...string) map[string]any {
 	content := s.buildContent()
-	content["Principal"] = map[string]any{kind: simplifyList(who)}
+	content["Principal"] = map[string]any{kind: simplifyList(principals)}
 	return content
 }
 

@@ -18,12 +18,12 @@ const (
 
 // shortenName truncates a name that is too long, and appends a hash, so that names with the
 // same beginning remain distinct.
-func shortenName(name string, most int) string {
-	if len(name) <= most {
+func shortenName(name string, limit int) string {
+	if len(name) <= limit {
 		return name
 	}
 	end := "-" + hashName(name)
-	return name[:most-len(end)] + end
+	return name[:limit-len(end)] + end
 }
 
 // formatOrdinal numbers objects of the same kind. The first one has no number.

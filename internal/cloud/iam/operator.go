@@ -32,14 +32,14 @@ func allowInterfaces(n *needs) []Statement {
 		from = append(from, formatSharedARN("security-group/"+id))
 	}
 	interfaces := []string{formatEC2ARN("network-interface/*")}
-	asked := mergeConditions(newEquals(requested+attach.ClusterTag, n.cluster), newLike(requested+attach.NetworkTag, "*"), newLike(requested+attach.ClaimTag, "*"))
+	requestConditions := mergeConditions(newEquals(requested+attach.ClusterTag, n.cluster), newLike(requested+attach.NetworkTag, "*"), newLike(requested+attach.ClaimTag, "*"))
 	return []Statement{
 		{Sid: "LookAtInterfaces", Actions: []string{"ec2:DescribeInstances", "ec2:DescribeInstanceTypes", "ec2:DescribeNetworkInterfaces"},
 			Resources: []string{"*"}, Conditions: newEquals("aws:RequestedRegion", region)},
 		{Sid: "MakeInterfacesIn", Actions: []string{"ec2:CreateNetworkInterface"}, Resources: from},
-		{Sid: "MakeInterfacesWithTags", Actions: []string{"ec2:CreateNetworkInterface"}, Resources: interfaces, Conditions: asked},
+		{Sid: "MakeInterfacesWithTags", Actions: []string{"ec2:CreateNetworkInterface"}, Resources: interfaces, Conditions: requestConditions},
 		{Sid: "TagInterfaces", Actions: []string{"ec2:CreateTags"}, Resources: interfaces,
-			Conditions: mergeConditions(asked, newEquals("ec2:CreateAction", "CreateNetworkInterface"))},
+			Conditions: mergeConditions(requestConditions, newEquals("ec2:CreateAction", "CreateNetworkInterface"))},
 		{Sid: "KeepOwnInterfaces", Actions: []string{"ec2:AttachNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"},
 			Resources: interfaces, Conditions: newEquals(standing+attach.ClusterTag, n.cluster)},
 		{Sid: "AttachToOwnInstances", Actions: []string{"ec2:AttachNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"},

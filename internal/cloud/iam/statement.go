@@ -74,9 +74,9 @@ func (s *Statement) addCondition(operator, key string, values ...string) {
 }
 
 // mergeConditions merges several Conditions.
-func mergeConditions(of ...Conditions) Conditions {
+func mergeConditions(list ...Conditions) Conditions {
 	all := Conditions{}
-	for _, c := range of {
+	for _, c := range list {
 		for operator, keys := range c {
 			if all[operator] == nil {
 				all[operator] = map[string][]string{}

@@ -43,8 +43,8 @@ func (s *Stack) Terraform() (map[string]any, error) {
 		outputs["croft_operator_role_arn"] = map[string]any{"value": "${aws_iam_role.croft_operator.arn}"}
 	}
 	resources := map[string]any{}
-	for kind, of := range t.resources {
-		resources[kind] = of
+	for kind, instances := range t.resources {
+		resources[kind] = instances
 	}
 	return map[string]any{
 		"data":     map[string]any{"aws_partition": makeCurrent(), "aws_region": makeCurrent(), "aws_caller_identity": makeCurrent()},

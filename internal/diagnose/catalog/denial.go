@@ -20,7 +20,7 @@ var encoded = regexp.MustCompile(`Encoded authorization failure message: ([A-Za-
 
 // FindEncoded returns the encoded message in a text, and whether it is complete: Karpenter
 // truncates messages in conditions and events.
-func FindEncoded(text string) (message string, whole bool) {
+func FindEncoded(text string) (message string, complete bool) {
 	m := encoded.FindStringSubmatch(text)
 	if m == nil {
 		return "", false
@@ -67,16 +67,16 @@ var instance = regexp.MustCompile(`:assumed-role/([^/]+)/(i-[0-9a-f]+)$`)
 
 // Explain returns the cause of the denial, and its fix.
 func (d Denial) Explain() (cause, fix string) {
-	asked := fmt.Sprintf("%s requested %s on %s", d.Principal, d.Action, d.Resource)
+	request := fmt.Sprintf("%s requested %s on %s", d.Principal, d.Action, d.Resource)
 	switch node := instance.FindStringSubmatch(d.Principal); {
 	case node != nil:
-		return asked + fmt.Sprintf(": that is the role %s of the node %s, not Karpenter's own", node[1], node[2]),
+		return request + fmt.Sprintf(": that is the role %s of the node %s, not Karpenter's own", node[1], node[2]),
 			"bind the controller's service account to its IAM role: IRSA (the annotation eks.amazonaws.com/role-arn, and the role's trust in the cluster's OIDC provider) or a Pod Identity association; then restart the controller"
 	case d.ExplicitDeny:
-		return asked + ", and a policy denies it explicitly: a service control policy, a permissions boundary, or a rule on tags",
+		return request + ", and a policy denies it explicitly: a service control policy, a permissions boundary, or a rule on tags",
 			"find the Deny in the organization's and the role's policies; if it is about tags, set them as `tags` of the Pool"
 	default:
-		return asked + ", and no policy allows it",
+		return request + ", and no policy allows it",
 			fmt.Sprintf("add %s on %s to the policy of %s", d.Action, d.Resource, parseRole(d.Principal))
 	}
 }
@@ -92,11 +92,11 @@ func parseRole(principal string) string {
 // DecodeFinding returns the finding with its encoded message decoded. If it cannot be decoded here,
 // Run is set to a command that decodes it.
 func DecodeFinding(ctx context.Context, f Finding, decode Decode) Finding {
-	message, whole := FindEncoded(f.Symptom)
+	message, complete := FindEncoded(f.Symptom)
 	switch {
 	case message == "":
 		return f
-	case !whole:
+	case !complete:
 		f.Fix += ". The message is truncated here, and complete in Karpenter's log"
 		f.Run = LogCommand
 		return f

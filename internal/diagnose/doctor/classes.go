@@ -30,8 +30,8 @@ var classLists = []classList{
 		"priorityClasses", schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
 		func(a *v1alpha1.Allowances) []string { return a.PriorityClasses },
 		func(o *unstructured.Unstructured) bool {
-			is, _, _ := unstructured.NestedBool(o.Object, "globalDefault")
-			return is
+			isDefault, _, _ := unstructured.NestedBool(o.Object, "globalDefault")
+			return isDefault
 		},
 		"all pods without a priorityClassName", Problem,
 	},

@@ -64,9 +64,9 @@ func checkDeletions(s *Snapshot) []Finding {
 		if took <= stays {
 			continue
 		}
-		why := cmp.Or(strings.Join(terminating.ExplainNamespace(n), "; "), "kube-controller-manager has not reported why")
+		reason := cmp.Or(strings.Join(terminating.ExplainNamespace(n), "; "), "kube-controller-manager has not reported why")
 		all = append(all, Finding{
-			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion has taken %s so far: %s", duration.HumanDuration(took), why),
+			Severity: Problem, Object: "Namespace/" + n.Name, Message: fmt.Sprintf("its deletion has taken %s so far: %s", duration.HumanDuration(took), reason),
 			Fix: "for an API group that does not respond see the check api-services; for a finalizer, run the controller that removes it, " +
 				"or remove it from the objects if that controller was uninstalled",
 			Run: "kubectl get namespace " + n.Name + " -o jsonpath='{.status.conditions}'",

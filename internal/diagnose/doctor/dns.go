@@ -67,9 +67,9 @@ func checkDNS(s *Snapshot) []Finding {
 			Fix:     "set `platform.clusterDNS` to the address of the cluster's DNS Service, or remove it: Karpenter finds the address",
 			Run:     "kubectl -n kube-system get services -l k8s-app=kube-dns",
 		}
-		if own := s.listDNSAddresses(); len(own) > 0 {
+		if addresses := s.listDNSAddresses(); len(addresses) > 0 {
 			f.Severity = Problem
-			f.Message += "; the cluster's own is at " + formatSome(own)
+			f.Message += "; the cluster's own is at " + formatSome(addresses)
 		}
 		all = append(all, f)
 	}

@@ -172,8 +172,8 @@ func (c *check) run(s *Snapshot) Result {
 		return r
 	}
 	r.Findings, r.Unreadable = c.find(s), s.listUnread(c.reads)
-	if says, ok := instead[c.name]; ok {
-		r.Summary = says(s)
+	if describe, ok := instead[c.name]; ok {
+		r.Summary = describe(s)
 	}
 	for i := range r.Findings {
 		r.Findings[i].Check = c.name
@@ -238,8 +238,8 @@ func Decode(ctx context.Context, results []Result, decode catalog.Decode) {
 		for j := range results[i].Findings {
 			f := &results[i].Findings[j]
 			if message, _ := catalog.FindEncoded(f.Message); message != "" {
-				told := catalog.DecodeFinding(ctx, catalog.Finding{Symptom: f.Message, Cause: f.Cause, Fix: f.Fix, Run: f.Run}, decode)
-				f.Cause, f.Fix, f.Run = told.Cause, told.Fix, told.Run
+				decoded := catalog.DecodeFinding(ctx, catalog.Finding{Symptom: f.Message, Cause: f.Cause, Fix: f.Fix, Run: f.Run}, decode)
+				f.Cause, f.Fix, f.Run = decoded.Cause, decoded.Fix, decoded.Run
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func newProblem(object, text, otherwise string) Finding {
 // toProblem converts a step of `croft why` to a problem.
 func toProblem(step why.Step, otherwise string) Finding {
 	f := Finding{Severity: Problem, Object: step.Object, Message: step.Observation, Fix: otherwise}
-	if known := step.Finding; known != nil {
-		f.Cause, f.Fix, f.Run, f.Link = known.Cause, known.Fix, known.Run, known.Link
+	if finding := step.Finding; finding != nil {
+		f.Cause, f.Fix, f.Run, f.Link = finding.Cause, finding.Fix, finding.Run, finding.Link
 	}
 	return f
 }

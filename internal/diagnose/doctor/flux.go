@@ -65,7 +65,7 @@ func checkFlux(s *Snapshot) []Finding {
 	for i := range s.Flux {
 		d := &s.Flux[i]
 		name := d.Labels[componentLabel]
-		if _, known := locks[name]; !known {
+		if _, ok := locks[name]; !ok {
 			name = d.Name
 		}
 		args := listArguments(d)

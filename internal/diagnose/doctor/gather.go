@@ -70,12 +70,12 @@ type gatherer struct {
 // error. version returns the API server's version. A file replaces the cluster's declared
 // objects; its walls are maintained without the operator.
 func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*manifest.Declaration) (*Snapshot, error) {
-	own, err := loadOwnDefinitions()
+	definitions, err := loadOwnDefinitions()
 	if err != nil {
 		return nil, err
 	}
 	s := &Snapshot{
-		Now: time.Now(), OwnDefinitions: own, Unreadable: map[string]string{readHolds: "no attack was tried", readWrites: "no write was tried"},
+		Now: time.Now(), OwnDefinitions: definitions, Unreadable: map[string]string{readHolds: "no attack was tried", readWrites: "no write was tried"},
 		PolicyClasses:     map[string][]unstructured.Unstructured{},
 		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},

@@ -22,12 +22,12 @@ func checkDefinitions(s *Snapshot) []Finding {
 		}
 	}
 	all := findOutdatedKinds(s)
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	objects := listWrittenObjects(s)
 	for _, o := range objects {
 		for _, f := range findUnknownFields(s, o) {
-			if !told[f.Object+f.Message] {
-				told[f.Object+f.Message] = true
+			if !reported[f.Object+f.Message] {
+				reported[f.Object+f.Message] = true
 				all = append(all, f)
 			}
 		}
@@ -48,12 +48,12 @@ func newMissingKind(kind, version, fix string) Finding {
 func findOutdatedKinds(s *Snapshot) []Finding {
 	var all []Finding
 	for _, want := range s.OwnDefinitions {
-		have := s.Definitions[want.Name]
-		if have == nil {
+		installed := s.Definitions[want.Name]
+		if installed == nil {
 			all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+want.Spec.Versions[0].Name, s.describeKindsFix()))
 			continue
 		}
-		if have.DeletionTimestamp != nil {
+		if installed.DeletionTimestamp != nil {
 			all = append(all, Finding{
 				Severity: Problem, Object: "CustomResourceDefinition/" + want.Name, Message: "it is being deleted, and all objects of its kind with it",
 				Fix: "when it is deleted, `croft install` creates it again; then apply the file of the platform again: `croft apply -f FILE`",
@@ -61,7 +61,7 @@ func findOutdatedKinds(s *Snapshot) []Finding {
 			continue
 		}
 		for _, version := range want.Spec.Versions {
-			live := findVersion(have, version.Name)
+			live := findVersion(installed, version.Name)
 			if live == nil {
 				all = append(all, newMissingKind(want.Spec.Names.Kind, want.Spec.Group+"/"+version.Name, s.describeKindsFix()))
 				continue
@@ -101,22 +101,22 @@ func findVersion(d *apiextensionsv1.CustomResourceDefinition, name string) *apie
 }
 
 // findMissingFields returns the fields of one schema that the other lacks.
-func findMissingFields(want, have *apiextensionsv1.JSONSchemaProps, path string) []string {
-	if want == nil || acceptsAnyField(have) {
+func findMissingFields(want, installed *apiextensionsv1.JSONSchemaProps, path string) []string {
+	if want == nil || acceptsAnyField(installed) {
 		return nil
 	}
 	var all []string
 	for _, name := range sortKeys(want.Properties) {
 		property := want.Properties[name]
-		live, ok := have.Properties[name]
+		live, ok := installed.Properties[name]
 		if !ok {
 			all = append(all, joinPath(path, name))
 			continue
 		}
 		all = append(all, findMissingFields(&property, &live, joinPath(path, name))...)
 	}
-	if want.Items != nil && have.Items != nil {
-		all = append(all, findMissingFields(want.Items.Schema, have.Items.Schema, path+"[]")...)
+	if want.Items != nil && installed.Items != nil {
+		all = append(all, findMissingFields(want.Items.Schema, installed.Items.Schema, path+"[]")...)
 	}
 	return all
 }
@@ -171,15 +171,15 @@ func findUnknownFields(s *Snapshot, o client.Object) []Finding {
 }
 
 // listUnknownFields returns the fields of a value that a schema lacks.
-func listUnknownFields(value any, have *apiextensionsv1.JSONSchemaProps, path string) []string {
-	if acceptsAnyField(have) {
+func listUnknownFields(value any, installed *apiextensionsv1.JSONSchemaProps, path string) []string {
+	if acceptsAnyField(installed) {
 		return nil
 	}
 	var all []string
 	switch value := value.(type) {
 	case map[string]any:
 		for _, name := range sortKeys(value) {
-			property, ok := have.Properties[name]
+			property, ok := installed.Properties[name]
 			if !ok {
 				all = append(all, joinPath(path, name))
 				continue
@@ -187,11 +187,11 @@ func listUnknownFields(value any, have *apiextensionsv1.JSONSchemaProps, path st
 			all = append(all, listUnknownFields(value[name], &property, joinPath(path, name))...)
 		}
 	case []any:
-		if have.Items == nil {
+		if installed.Items == nil {
 			return nil
 		}
 		for _, entry := range value {
-			for _, field := range listUnknownFields(entry, have.Items.Schema, path+"[]") {
+			for _, field := range listUnknownFields(entry, installed.Items.Schema, path+"[]") {
 				if !slices.Contains(all, field) {
 					all = append(all, field)
 				}

@@ -129,11 +129,11 @@ func (w *Write) try(ctx context.Context, config *rest.Config, c client.Client) (
 	}
 	as := rest.CopyConfig(config)
 	as.Impersonate = w.User
-	by, err := client.New(as, client.Options{Scheme: scheme.New(), Mapper: c.RESTMapper()})
+	kubelet, err := client.New(as, client.Options{Scheme: scheme.New(), Mapper: c.RESTMapper()})
 	if err != nil {
 		return "", err
 	}
-	err = by.Create(ctx, w.Object, client.DryRunAll)
+	err = kubelet.Create(ctx, w.Object, client.DryRunAll)
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err), meta.IsNoMatchError(err):
 		return "", nil

@@ -39,11 +39,11 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) {
 		g.ReadList(ctx, readPods, &pods, client.Limit(page), client.Continue(next))
 		for i := range pods.Items {
 			namespace := pods.Items[i].Namespace
-			of, ok := pools[namespace]
+			allowed, ok := pools[namespace]
 			if !ok {
 				continue
 			}
-			g.MisplacedPods = append(g.MisplacedPods, move.FindMisplaced(g.key(), of, pods.Items[i:i+1], nodes)...)
+			g.MisplacedPods = append(g.MisplacedPods, move.FindMisplaced(g.key(), allowed, pods.Items[i:i+1], nodes)...)
 			if guarded[namespace] {
 				g.BudgetedPods = append(g.BudgetedPods, pods.Items[i])
 			}
@@ -76,11 +76,11 @@ func checkMisplacedPods(s *Snapshot) []Finding {
 		if count == 0 {
 			continue
 		}
-		says := "1 pod runs on a pool that the tenant may not use"
+		summary := "1 pod runs on a pool that the tenant may not use"
 		if count > 1 {
-			says = fmt.Sprintf("%d pods run on pools that the tenant may not use", count)
+			summary = fmt.Sprintf("%d pods run on pools that the tenant may not use", count)
 		}
-		f := newFinding("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", says, first.Namespace, first.Pod, first.DescribeNode()))
+		f := newFinding("wrong-pool", Problem, "Tenant/"+tenant.Name, fmt.Sprintf("%s: restart them; such as %s/%s on %s", summary, first.Namespace, first.Pod, first.DescribeNode()))
 		f.Run = "croft move tenant " + tenant.Name + " --dry-run"
 		all = append(all, f)
 	}

@@ -56,13 +56,13 @@ func (g *gatherer) gatherGatekeeper(ctx context.Context) {
 	}
 	var validating admissionv1.ValidatingWebhookConfigurationList
 	g.ReadList(ctx, readGatekeeper, &validating)
-	in := &g.Gatekeeper
-	in.Mutating, in.Validating = gatekeeper.FindWebhooks(g.Webhooks, validating.Items)
+	installation := &g.Gatekeeper
+	installation.Mutating, installation.Validating = gatekeeper.FindWebhooks(g.Webhooks, validating.Items)
 	for _, kind := range gatekeeper.ListKinds() {
 		mappings, err := g.RESTMapper().RESTMappings(kind)
 		g.Record(readGatekeeper, err)
 		for _, m := range mappings {
-			in.Served = append(in.Served, m.GroupVersionKind)
+			installation.Served = append(installation.Served, m.GroupVersionKind)
 		}
 	}
 	configs := &unstructured.UnstructuredList{}
@@ -73,10 +73,10 @@ func (g *gatherer) gatherGatekeeper(ctx context.Context) {
 			continue // Gatekeeper ignores all others
 		}
 		var err error
-		in.Exclusions, err = gatekeeper.ParseExclusions(&configs.Items[i])
+		installation.Exclusions, err = gatekeeper.ParseExclusions(&configs.Items[i])
 		g.Fail(err)
 	}
 	for i := range g.Namespaces {
-		in.Namespaces = append(in.Namespaces, gatekeeper.Namespace{Name: g.Namespaces[i].Name, Labels: g.Namespaces[i].Labels})
+		installation.Namespaces = append(installation.Namespaces, gatekeeper.Namespace{Name: g.Namespaces[i].Name, Labels: g.Namespaces[i].Labels})
 	}
 }

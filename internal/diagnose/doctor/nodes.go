@@ -60,7 +60,7 @@ func checkLaunches(s *Snapshot) []Finding {
 // findRefusedLaunches reports launches that the cloud refused: the NodeClaim is deleted at once, and
 // only its event remains. Each cause is reported once per pool.
 func findRefusedLaunches(s *Snapshot) []Finding {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	var all []Finding
 	for _, e := range s.Refusals {
 		at := e.LastTimestamp.Time
@@ -72,8 +72,8 @@ func findRefusedLaunches(s *Snapshot) []Finding {
 			pool = pool[:cut]
 		}
 		for _, f := range catalog.FindMatches(e.Message) {
-			if key := pool + f.ID; s.Now.Sub(at) < recent && !told[key] {
-				told[key] = true
+			if key := pool + f.ID; s.Now.Sub(at) < recent && !reported[key] {
+				reported[key] = true
 				all = append(all, newProblem("NodePool/"+pool, e.Message, ""))
 			}
 		}

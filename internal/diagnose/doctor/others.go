@@ -105,11 +105,11 @@ func toPlainRules(rules []admissionv1.NamedRuleWithOperations) []admissionv1.Rul
 }
 
 func changesPods(rules []admissionv1.RuleWithOperations) bool {
-	has := func(list []string, name string) bool {
+	contains := func(list []string, name string) bool {
 		return slices.Contains(list, name) || slices.Contains(list, "*") || slices.Contains(list, "*/*")
 	}
 	return slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
-		return has(r.APIGroups, "") && has(r.Resources, "pods") &&
+		return contains(r.APIGroups, "") && contains(r.Resources, "pods") &&
 			(slices.Contains(r.Operations, admissionv1.Create) || slices.Contains(r.Operations, admissionv1.OperationAll))
 	})
 }

@@ -19,13 +19,13 @@ import (
 // checkNodeClasses checks the node classes of NodePools.
 func checkNodeClasses(s *Snapshot) []Finding {
 	var all []Finding
-	told := map[karpenterv1.NodeClassReference]bool{}
+	reported := map[karpenterv1.NodeClassReference]bool{}
 	for i := range s.NodePools {
 		ref := s.NodePools[i].Spec.Template.Spec.NodeClassRef
-		if ref == nil || told[*ref] {
+		if ref == nil || reported[*ref] {
 			continue
 		}
-		told[*ref] = true
+		reported[*ref] = true
 		object := ref.Kind + "/" + ref.Name
 		class, ok := s.Classes[*ref]
 		if !ok {

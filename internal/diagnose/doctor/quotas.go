@@ -64,7 +64,7 @@ func findStrictest(ranges []corev1.LimitRange, types []corev1.LimitType, values 
 				continue
 			}
 			for name, value := range values(item) {
-				if known, ok := all[name]; !ok || better(value.Cmp(known.value)) {
+				if strictest, ok := all[name]; !ok || better(value.Cmp(strictest.value)) {
 					all[name] = bound{r.Name, value}
 				}
 			}
@@ -83,7 +83,7 @@ var (
 // findContradictions reports minimums and defaults of LimitRanges that another LimitRange
 // refuses.
 func findContradictions(ranges []corev1.LimitRange) []Finding {
-	most := findStrictest(ranges, ofPods, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Max }, less)
+	maxima := findStrictest(ranges, ofPods, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Max }, less)
 	least := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Min }, more)
 	high := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Default }, more)
 	low := findStrictest(ranges, ofContainers, func(i corev1.LimitRangeItem) corev1.ResourceList { return i.DefaultRequest }, less)
@@ -94,8 +94,8 @@ func findContradictions(ranges []corev1.LimitRange) []Finding {
 			Fix: "change one of the two, or delete the other one; croft's LimitRange follows `limits` of the Tenant",
 		})
 	}
-	for _, name := range sortKeys(most) {
-		limit := most[name]
+	for _, name := range sortKeys(maxima) {
+		limit := maxima[name]
 		if b, ok := least[name]; ok && b.value.Cmp(limit.value) > 0 {
 			add(Problem, "no container is admitted: the minimum of %s is %s, and the maximum %s", name, b, limit)
 		}

@@ -20,23 +20,23 @@ type Change struct {
 
 // Compare compares two sets of nodes, by phase. Phases that no node has are left out.
 func Compare(before, after []Timeline) []Difference {
-	was, is := newGroup("all", "", toPointers(before)), newGroup("all", "", toPointers(after))
+	groupBefore, groupAfter := newGroup("all", "", toPointers(before)), newGroup("all", "", toPointers(after))
 	all := []Difference{}
 	for _, d := range Definitions() {
-		of := Difference{Phase: d.Phase}
-		if p, known := was.Phases[d.Phase]; known {
-			of.Before = &p
+		difference := Difference{Phase: d.Phase}
+		if p, ok := groupBefore.Phases[d.Phase]; ok {
+			difference.Before = &p
 		}
-		if p, known := is.Phases[d.Phase]; known {
-			of.After = &p
+		if p, ok := groupAfter.Phases[d.Phase]; ok {
+			difference.After = &p
 		}
 		switch {
-		case of.Before == nil && of.After == nil:
+		case difference.Before == nil && difference.After == nil:
 			continue
-		case of.Before != nil && of.After != nil:
-			of.P50, of.P90 = newChange(of.Before.P50, of.After.P50), newChange(of.Before.P90, of.After.P90)
+		case difference.Before != nil && difference.After != nil:
+			difference.P50, difference.P90 = newChange(difference.Before.P50, difference.After.P50), newChange(difference.Before.P90, difference.After.P90)
 		}
-		all = append(all, of)
+		all = append(all, difference)
 	}
 	return all
 }
@@ -60,11 +60,11 @@ func toPointers(all []Timeline) []*Timeline {
 
 // FilterByPool returns the nodes of a pool, or all if it is empty.
 func FilterByPool(all []Timeline, pool string) []Timeline {
-	var of []Timeline
+	var selected []Timeline
 	for i := range all {
 		if pool == "" || all[i].Pool == pool {
-			of = append(of, all[i])
+			selected = append(selected, all[i])
 		}
 	}
-	return of
+	return selected
 }

@@ -55,12 +55,12 @@ func Summarize(all []Timeline) []Group {
 	return groups
 }
 
-func newGroup(by, value string, of []*Timeline) Group {
-	g := Group{By: by, Value: value, Nodes: len(of), Phases: map[Phase]Percentiles{}}
+func newGroup(by, value string, timelines []*Timeline) Group {
+	g := Group{By: by, Value: value, Nodes: len(timelines), Phases: map[Phase]Percentiles{}}
 	for _, d := range Definitions() {
 		var seconds []float64
-		for _, t := range of {
-			if s, known := t.Phases[d.Phase]; known {
+		for _, t := range timelines {
+			if s, ok := t.Phases[d.Phase]; ok {
 				seconds = append(seconds, s)
 			}
 		}

@@ -69,7 +69,7 @@ func parseNominees(e *corev1.Event) []string {
 	var claims []string
 	_, targets, _ := strings.Cut(e.Message, ": ")
 	for _, target := range strings.Split(targets, ", ") {
-		if claim, is := strings.CutPrefix(target, "nodeclaim/"); is {
+		if claim, ok := strings.CutPrefix(target, "nodeclaim/"); ok {
 			claims = append(claims, claim)
 		}
 	}

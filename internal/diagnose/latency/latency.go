@@ -154,7 +154,7 @@ func Build(o Objects, opts Options) []Timeline {
 			all = append(all, x.buildTimeline(nil, &o.Nodes[i]))
 		}
 	}
-	asked := func(t *Timeline) time.Time {
+	findStart := func(t *Timeline) time.Time {
 		at, ok := t.findTime(ClaimCreated)
 		if !ok {
 			at, _ = t.findTime(NodeCreated)
@@ -162,10 +162,10 @@ func Build(o Objects, opts Options) []Timeline {
 		return at
 	}
 	all = slices.DeleteFunc(all, func(t Timeline) bool {
-		return asked(&t).Before(opts.Since)
+		return findStart(&t).Before(opts.Since)
 	})
 	slices.SortStableFunc(all, func(a, b Timeline) int {
-		return cmp.Or(asked(&a).Compare(asked(&b)), strings.Compare(a.Title(), b.Title()))
+		return cmp.Or(findStart(&a).Compare(findStart(&b)), strings.Compare(a.Title(), b.Title()))
 	})
 	return all
 }

@@ -21,11 +21,11 @@ func WriteMetrics(w io.Writer, all []Timeline) error {
 	for i := range all {
 		t := &all[i]
 		for phase, seconds := range t.Phases {
-			of, err := histogram.GetMetricWithLabelValues(string(phase), t.Pool, t.InstanceType, t.Zone, t.Image)
+			observer, err := histogram.GetMetricWithLabelValues(string(phase), t.Pool, t.InstanceType, t.Zone, t.Image)
 			if err != nil {
 				return err
 			}
-			of.Observe(seconds)
+			observer.Observe(seconds)
 		}
 	}
 	registry := prometheus.NewPedanticRegistry()

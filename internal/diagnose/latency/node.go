@@ -22,8 +22,8 @@ func (x *index) addNetworks(t *Timeline, claim *karpenterv1.NodeClaim) {
 func (x *index) findFirstEvent(claim *karpenterv1.NodeClaim, reason string) time.Time {
 	var first time.Time
 	for _, e := range x.networks[claim.Name] {
-		of := e.InvolvedObject.UID
-		if e.Reason != reason || of != "" && claim.UID != "" && of != claim.UID {
+		uid := e.InvolvedObject.UID
+		if e.Reason != reason || uid != "" && claim.UID != "" && uid != claim.UID {
 			continue
 		}
 		if at := findObservedTime(e); first.IsZero() || at.Before(first) {
@@ -42,10 +42,10 @@ func (x *index) addBoot(t *Timeline, node *corev1.Node) {
 			t.addNote("its annotation %s cannot be read: %v", v1alpha1.BootAnnotation, err)
 		}
 	}
-	asked, isAsked := t.findTime(ClaimCreated)
+	requested, isAsked := t.findTime(ClaimCreated)
 	early := 0
 	for event, at := range times {
-		if isAsked && at.Before(asked.Add(-clockSkew)) {
+		if isAsked && at.Before(requested.Add(-clockSkew)) {
 			early++
 			continue
 		}

@@ -82,8 +82,8 @@ func (d *Definition) IsWide() bool { return d.Lane == Booting || d.Lane == Netwo
 func Definitions() []Definition {
 	var all []Definition
 	lane := Main
-	define := func(p Phase, from, to []string, says string) {
-		all = append(all, Definition{Phase: p, Lane: lane, From: from, To: to, Description: says})
+	define := func(p Phase, from, to []string, description string) {
+		all = append(all, Definition{Phase: p, Lane: lane, From: from, To: to, Description: description})
 	}
 	define(Decision, toNames(PodCreated), toNames(ClaimCreated), "Karpenter decides")
 	define(Launch, toNames(ClaimCreated), toNames(ClaimLaunched), "cloud accepts the instance")
@@ -142,19 +142,19 @@ func (t *Timeline) measurePhases() {
 }
 
 // findBegin returns the time at which a phase began.
-func (t *Timeline) findBegin(d Definition) (begin time.Time, known bool) {
+func (t *Timeline) findBegin(d Definition) (begin time.Time, ok bool) {
 	for _, name := range d.From {
 		if at, is := t.findTime(name); is && !at.Before(begin) {
-			begin, known = at, true
+			begin, ok = at, true
 		}
 	}
-	return begin, known
+	return begin, ok
 }
 
 // findEnd returns the time at which a phase ended.
-func (t *Timeline) findEnd(d Definition) (end time.Time, known bool) {
+func (t *Timeline) findEnd(d Definition) (end time.Time, ok bool) {
 	for _, name := range d.To {
-		if at, is := t.findTime(name); is {
+		if at, ok := t.findTime(name); ok {
 			return at, true
 		}
 	}
@@ -165,9 +165,9 @@ func (t *Timeline) findEnd(d Definition) (end time.Time, known bool) {
 // took longest. It returns "" if that is unknown.
 func (t *Timeline) Sentence() string {
 	total, from := t.Phases[PodToNodeReady], "the pod that needed it"
-	if _, known := t.Phases[PodToNodeReady]; !known {
+	if _, ok := t.Phases[PodToNodeReady]; !ok {
 		total, from = t.Phases[ClaimToNodeReady], "its NodeClaim"
-		if _, known := t.Phases[ClaimToNodeReady]; !known {
+		if _, ok := t.Phases[ClaimToNodeReady]; !ok {
 			return ""
 		}
 	}
@@ -187,10 +187,10 @@ func (t *Timeline) Sentence() string {
 }
 
 // findLongest returns the longest of some phases, or the zero Definition if none is known.
-func (t *Timeline) findLongest(of ...Phase) Definition {
+func (t *Timeline) findLongest(phases ...Phase) Definition {
 	var longest Definition
 	for _, d := range Definitions() {
-		for _, p := range of {
+		for _, p := range phases {
 			if d.Phase == p && t.Phases[p] > t.Phases[longest.Phase] {
 				longest = d
 			}

@@ -59,8 +59,8 @@ func (x *index) findNeed(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 	}
 }
 
-func toRank(is bool) int {
-	if is {
+func toRank(condition bool) int {
+	if condition {
 		return 1
 	}
 	return 0

@@ -125,18 +125,18 @@ func (p *picture) drawLegend(shown string, rows []Timeline) int {
 		return x
 	}
 	for _, d := range Definitions() {
-		used := slices.ContainsFunc(rows, func(t Timeline) bool { _, has := t.Phases[d.Phase]; return has })
+		used := slices.ContainsFunc(rows, func(t Timeline) bool { _, ok := t.Phases[d.Phase]; return ok })
 		if d.Lane == Totals || d.IsWide() && !used {
 			continue
 		}
 		x := place()
-		height, says := 12, d.Phase.Title()+": "+d.Description
+		height, caption := 12, d.Phase.Title()+": "+d.Description
 		if d.Lane != Main {
 			height = laneHeight
 		}
 		p.draw("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
 			colors[d.Phase].fill)
-		p.drawText("dim", "start", float64(x+18), y+11, says)
+		p.drawText("dim", "start", float64(x+18), y+11, caption)
 	}
 	x := place()
 	p.draw("<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
@@ -178,8 +178,8 @@ func (p *picture) drawRow(t *Timeline, y int) {
 	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.toX(0), y+7,
 		t.totalSeconds()*p.scale)
 	for _, d := range Definitions() {
-		seconds, known := t.Phases[d.Phase]
-		if begin, _ := t.findBegin(d); known && d.Lane != Totals {
+		seconds, ok := t.Phases[d.Phase]
+		if begin, _ := t.findBegin(d); ok && d.Lane != Totals {
 			p.drawBar(d, begin.Sub(t.Events[0].Time).Seconds(), seconds, y)
 		}
 	}
@@ -213,28 +213,28 @@ func FormatSeconds(seconds float64) string {
 	if tenths < 1200 {
 		return strconv.FormatFloat(tenths/10, 'f', -1, 64) + "s"
 	}
-	whole := int(math.Round(seconds))
+	rounded := int(math.Round(seconds))
 	text := ""
-	if whole >= 3600 {
-		text = fmt.Sprintf("%dh", whole/3600)
+	if rounded >= 3600 {
+		text = fmt.Sprintf("%dh", rounded/3600)
 	}
-	if minutes := whole % 3600 / 60; minutes > 0 {
+	if minutes := rounded % 3600 / 60; minutes > 0 {
 		text += fmt.Sprintf("%dm", minutes)
 	}
-	if rest := whole % 60; rest > 0 {
+	if rest := rounded % 60; rest > 0 {
 		text += fmt.Sprintf("%ds", rest)
 	}
 	return text
 }
 
 // shortenMiddle shortens a text in the middle: names differ at their ends.
-func shortenMiddle(text string, most int) string {
+func shortenMiddle(text string, limit int) string {
 	runes := []rune(text)
-	if len(runes) <= most {
+	if len(runes) <= limit {
 		return text
 	}
-	head := most / 2
-	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
+	head := limit / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(limit-head-1):])
 }
 
 // escapeXML escapes XML markup, and removes invisible characters.

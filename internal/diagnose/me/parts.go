@@ -100,10 +100,10 @@ func (n *Namespace) MayList(kind string) bool { return !slices.Contains(n.Unread
 
 // readCaller reads the caller's name and groups.
 func (m *Me) readCaller(ctx context.Context, c client.Client) (*authenticationv1.UserInfo, error) {
-	who := &authenticationv1.SelfSubjectReview{}
-	if err := c.Create(ctx, who); err != nil {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
 		return nil, fmt.Errorf("read your user name: %w", err)
 	}
-	m.User, m.Groups = who.Status.UserInfo.Username, who.Status.UserInfo.Groups
-	return &who.Status.UserInfo, nil
+	m.User, m.Groups = review.Status.UserInfo.Username, review.Status.UserInfo.Groups
+	return &review.Status.UserInfo, nil
 }

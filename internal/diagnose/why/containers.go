@@ -177,7 +177,7 @@ var exits = map[int32]string{
 }
 
 func explainExitCode(t *corev1.ContainerStateTerminated) string {
-	if text, known := exits[t.ExitCode]; known {
+	if text, ok := exits[t.ExitCode]; ok {
 		return " (" + text + ")"
 	}
 	if t.Signal != 0 {
@@ -233,8 +233,8 @@ func explainNotReady(s *Snapshot, pod *corev1.Pod, c container) Step {
 // findProbeFailure returns kubelet's last event about a failed probe of a container, or "".
 func findProbeFailure(s *Snapshot, pod *corev1.Pod, c container, probe string) string {
 	for _, e := range s.findEvents("Pod", pod.Name, kubelet) {
-		of := e.InvolvedObject.FieldPath
-		if e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, probe+" probe") && (of == "" || strings.HasSuffix(of, "{"+c.Name+"}")) {
+		fieldPath := e.InvolvedObject.FieldPath
+		if e.Reason == "Unhealthy" && strings.HasPrefix(e.Message, probe+" probe") && (fieldPath == "" || strings.HasSuffix(fieldPath, "{"+c.Name+"}")) {
 			return strings.TrimSpace(e.Message)
 		}
 	}

@@ -162,11 +162,11 @@ func findNodeObstacles(s *Snapshot, node *corev1.Node) []Step {
 }
 
 // explainAttachments names the volumes that are still attached.
-func explainAttachments(s *Snapshot, is func(*storagev1.VolumeAttachment) bool) []Step {
+func explainAttachments(s *Snapshot, matches func(*storagev1.VolumeAttachment) bool) []Step {
 	var steps []Step
 	for i := range s.Around.Attachments {
 		a := &s.Around.Attachments[i]
-		if !is(a) {
+		if !matches(a) {
 			continue
 		}
 		text := fmt.Sprintf("volume %s is attached to node %s", s.volumeName(a), a.Spec.NodeName)

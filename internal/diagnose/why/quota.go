@@ -115,22 +115,22 @@ func (s *Snapshot) evaluateResource(name corev1.ResourceName, requested resource
 	all, others := h.free.DeepCopy(), subtractQuantity(h.elsewhere, h.reserved)
 	all.Add(h.elsewhere)
 	others.Add(h.free)
-	said := fmt.Sprintf("%s: %s requested; %s left of this namespace's share", name, &requested, &h.free)
+	message := fmt.Sprintf("%s: %s requested; %s left of this namespace's share", name, &requested, &h.free)
 	if len(s.Quotas) > 1 {
-		said += fmt.Sprintf(", and %s of the shares of %s", &h.elsewhere, strings.Join(s.listOtherNamespaces(), ", "))
+		message += fmt.Sprintf(", and %s of the shares of %s", &h.elsewhere, strings.Join(s.listOtherNamespaces(), ", "))
 	}
 	switch {
 	case requested.Cmp(all) > 0:
-		return 3, newFinding("quota-exceeded", fmt.Sprintf("the tenant's quota is used up: %s (%s of %s are used)", said, &h.used, &h.hard))
+		return 3, newFinding("quota-exceeded", fmt.Sprintf("the tenant's quota is used up: %s (%s of %s are used)", message, &h.used, &h.hard))
 	case requested.Cmp(h.free) <= 0:
-		return 0, newFinding("quota-share", "the share was too small and has grown since: "+said)
+		return 0, newFinding("quota-share", "the share was too small and has grown since: "+message)
 	case requested.Cmp(others) > 0:
-		return 2, newFinding("quota-reserved", fmt.Sprintf("the rest of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", said, &h.reserved))
+		return 2, newFinding("quota-reserved", fmt.Sprintf("the rest of the tenant's quota is reserved: %s, of which quotaMinimums reserve %s", message, &h.reserved))
 	case s.isHidden("tenant") && ago > settling:
 		// The minimums cannot be read, but otherwise the share would have moved.
-		return 2, newFinding("quota-reserved", "other namespaces have the rest of the tenant's quota, and croft does not move it here: "+said)
+		return 2, newFinding("quota-reserved", "other namespaces have the rest of the tenant's quota, and croft does not move it here: "+message)
 	default:
-		return 1, newFinding("quota-share", "only this namespace's share is used up, not the tenant's quota: "+said)
+		return 1, newFinding("quota-share", "only this namespace's share is used up, not the tenant's quota: "+message)
 	}
 }
 

@@ -38,11 +38,11 @@ func (g *gatherer) gatherRepellents(ctx context.Context) {
 	var all corev1.PodList
 	g.listObjects(ctx, everybodysPods, &all)
 	if g.isHidden(everybodysPods) {
-		own := []string{pod.Namespace}
+		namespaces := []string{pod.Namespace}
 		if g.Rules != nil {
-			own = g.Rules.Spec.Namespaces
+			namespaces = g.Rules.Spec.Namespaces
 		}
-		for _, name := range own {
+		for _, name := range namespaces {
 			var list corev1.PodList
 			g.listObjects(ctx, "pod", &list, client.InNamespace(name))
 			all.Items = append(all.Items, list.Items...)
@@ -82,11 +82,11 @@ func repelsPod(other, pod *corev1.Pod, namespaceLabels map[string]string) bool {
 		return false
 	}
 	return slices.ContainsFunc(listAntiAffinity(other), func(term corev1.PodAffinityTerm) bool {
-		in := slices.Contains(term.Namespaces, pod.Namespace) || matchesSelector(term.NamespaceSelector, namespaceLabels)
+		inScope := slices.Contains(term.Namespaces, pod.Namespace) || matchesSelector(term.NamespaceSelector, namespaceLabels)
 		if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
-			in = other.Namespace == pod.Namespace
+			inScope = other.Namespace == pod.Namespace
 		}
-		return in && matchesSelector(term.LabelSelector, pod.Labels)
+		return inScope && matchesSelector(term.LabelSelector, pod.Labels)
 	})
 }
 
@@ -98,9 +98,9 @@ func listAntiAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-func matchesSelector(selector *metav1.LabelSelector, of map[string]string) bool {
+func matchesSelector(selector *metav1.LabelSelector, values map[string]string) bool {
 	compiled, err := metav1.LabelSelectorAsSelector(selector) // nil selects nothing
-	return err == nil && compiled.Matches(labels.Set(of))
+	return err == nil && compiled.Matches(labels.Set(values))
 }
 
 // nameRepellents replaces the messages of the scheduler and Karpenter by the names of the pods

@@ -86,9 +86,9 @@ func (s *Snapshot) findClaim(node string) *karpenterv1.NodeClaim {
 	return findFirst(s.Claims, func(c *karpenterv1.NodeClaim) bool { return c.Status.NodeName == node })
 }
 
-func findFirst[T any](all []T, is func(*T) bool) *T {
+func findFirst[T any](all []T, matches func(*T) bool) *T {
 	for i := range all {
-		if is(&all[i]) {
+		if matches(&all[i]) {
 			return &all[i]
 		}
 	}

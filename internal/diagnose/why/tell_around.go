@@ -159,11 +159,11 @@ func evaluateBackend(s *Snapshot, b networkingv1.IngressServiceBackend) []Step {
 	case service == nil:
 		return []Step{newBadStep(LinkService, object, "there is no Service "+b.Name+" in namespace "+s.Target.Namespace)}
 	}
-	has := slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool {
+	hasPort := slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool {
 		return b.Port.Name != "" && p.Name == b.Port.Name || b.Port.Name == "" && p.Port == b.Port.Number
 	})
 	switch {
-	case !has:
+	case !hasPort:
 		return []Step{newBadStep(LinkService, object, "it has no port "+formatPort(b.Port))}
 	case service.Spec.Type == corev1.ServiceTypeExternalName || s.isHidden("endpointslice"):
 		return nil

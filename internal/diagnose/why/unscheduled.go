@@ -83,8 +83,8 @@ func readKarpenterMessage(s *Snapshot, pod *corev1.Pod) (steps []Step, nominated
 	for _, e := range s.findEvents("Pod", pod.Name, karpenter) {
 		switch e.Reason {
 		case "Nominated":
-			_, of, _ := strings.Cut(e.Message, "nodeclaim/")
-			nominated, _, _ = strings.Cut(of, ",")
+			_, claimName, _ := strings.Cut(e.Message, "nodeclaim/")
+			nominated, _, _ = strings.Cut(claimName, ",")
 			return []Step{newWaitingStep(LinkKarpenter, object, "Karpenter has chosen a node for it, or creates one")}, nominated
 		case "FailedScheduling":
 			return explainFailedScheduling(object, pool, hideCounts(s, selectOwnParts(e.Message, s.Key, pool))), ""
@@ -127,13 +127,13 @@ func explainFailedScheduling(object, pool string, parts []string) []Step {
 // reports about all pools at once, without naming them. Refusals by other pools are no
 // cause: the pod may not run there, and a tenant may not read about them.
 func selectOwnParts(message, key, pool string) []string {
-	var own []string
+	var reasons []string
 	for part := range strings.SplitSeq(strings.TrimPrefix(message, "Failed to schedule pod, "), "; ") {
 		if pool == "" || !isOtherPools(part, key, pool) {
-			own = append(own, part)
+			reasons = append(reasons, part)
 		}
 	}
-	return own
+	return reasons
 }
 
 // hideCounts removes Karpenter's counts for callers who may not read NodePools: if the topology
@@ -198,9 +198,9 @@ const launchTakes = 15 * time.Second
 func findBlockingClaim(s *Snapshot, pod *corev1.Pod) []Step {
 	for i := range s.Unlaunched {
 		claim := &s.Unlaunched[i]
-		of := claim.Labels[nodePoolLabel]
-		if of != s.selectedPool(pod) && time.Since(claim.CreationTimestamp.Time) > launchTakes {
-			return []Step{newCatalogStep(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+of+" has no instance, and Karpenter creates no other node until it has one", "provisioning-held")}
+		pool := claim.Labels[nodePoolLabel]
+		if pool != s.selectedPool(pod) && time.Since(claim.CreationTimestamp.Time) > launchTakes {
+			return []Step{newCatalogStep(LinkPool, "nodeclaim/"+claim.Name, "NodeClaim "+claim.Name+" of pool "+pool+" has no instance, and Karpenter creates no other node until it has one", "provisioning-held")}
 		}
 	}
 	return nil

@@ -119,10 +119,10 @@ func (p *Plan) planClaim(x *index, c *Claim) {
 	if pool == nil || len(pool.Networks) == 0 || c.Instance == "" || c.Deleting || x.Phases[c.Instance] == Ended {
 		return
 	}
-	if most, known := x.Limits[c.InstanceType]; known && len(pool.Networks)+1 > most {
+	if limit, ok := x.Limits[c.InstanceType]; ok && len(pool.Networks)+1 > limit {
 		p.Problems = append(p.Problems, Problem{pool.Name, c.Name, pool.Networks, ReasonTooManyNetworks, fmt.Sprintf(
 			"%s has %d network interfaces, and the pool's %d networks need %d, including the node's own: leave this type, or a network, out of the pool",
-			c.InstanceType, most, len(pool.Networks), len(pool.Networks)+1)})
+			c.InstanceType, limit, len(pool.Networks), len(pool.Networks)+1)})
 		return
 	}
 	settled := true
@@ -201,11 +201,11 @@ func (x *index) buildCreate(pool *Pool, c *Claim, n *v1alpha1.SecondaryNetwork, 
 	maps.Copy(tags, map[string]string{
 		ClusterTag: x.Cluster, PoolTag: pool.Name, ClaimTag: c.UID, NetworkTag: n.Name, UnmanagedTag: "true", NameTag: c.Name + "/" + n.Name,
 	})
-	made := Create{
+	creation := Create{
 		Claim: *c, Network: n.Name, Subnet: part.Subnet, Groups: slices.Clone(part.SecurityGroups), Tags: tags, Prefixes: int(n.Spec.PrefixesPerNode),
 	}
-	made.Token = computeToken(&made, x.Attempts[Key(c.UID, n.Name)])
-	return made
+	creation.Token = computeToken(&creation, x.Attempts[Key(c.UID, n.Name)])
+	return creation
 }
 
 // planChanges plans the changes of an interface that do not depend on its claim's other ones:
@@ -230,8 +230,8 @@ func (p *Plan) planChanges(x *index, n *Interface, rank int) {
 	case at:
 		p.Delete = append(p.Delete, Delete{n.Tags[NetworkTag], n.ID, reason})
 	default:
-		since, known := x.Orphans[n.ID]
-		if !known {
+		since, ok := x.Orphans[n.ID]
+		if !ok {
 			since = x.Now
 		}
 		p.Orphans[n.ID] = since

@@ -104,9 +104,9 @@ func (l *Log) Boot(created time.Time) Times {
 			}
 			boot = Times{}
 		}
-		_, known := boot[m.event]
+		_, ok := boot[m.event]
 		_, running := boot[KubeletStart]
-		if !known || m.event == BootstrapFinish && !running { // the last of the containers counts
+		if !ok || m.event == BootstrapFinish && !running { // the last of the containers counts
 			boot[m.event] = m.time
 		}
 	}

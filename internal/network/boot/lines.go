@@ -22,9 +22,9 @@ const width = 4096
 // For times without a year, Read chooses the year in which they are nearest to near, such
 // as the node's creation time. Times without a zone are UTC, as on EC2.
 func (l *Log) Read(r io.Reader, near time.Time) (timed int, err error) {
-	in := bufio.NewReaderSize(r, width)
+	input := bufio.NewReaderSize(r, width)
 	for {
-		text, isPrefix, err := in.ReadLine()
+		text, isPrefix, err := input.ReadLine()
 		if errors.Is(err, io.EOF) {
 			return timed, nil
 		}
@@ -36,7 +36,7 @@ func (l *Log) Read(r io.Reader, near time.Time) (timed int, err error) {
 			l.Add(line)
 		}
 		for isPrefix && err == nil {
-			_, isPrefix, err = in.ReadLine()
+			_, isPrefix, err = input.ReadLine()
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return timed, err
@@ -92,7 +92,7 @@ func parseCloudInit(text string) (Line, bool) {
 // 02:59:10,123 - util.py[DEBUG]: text" of cloud-init.log.
 func parseISO(text string) (Line, bool) {
 	stamp, rest, _ := strings.Cut(text, " ")
-	if clock, after, is := strings.Cut(rest, " - "); is && !strings.Contains(stamp, "T") {
+	if clock, after, ok := strings.Cut(rest, " - "); ok && !strings.Contains(stamp, "T") {
 		t, err := time.Parse("2006-01-02 15:04:05,000", stamp+" "+clock)
 		_, message, _ := strings.Cut(after, ": ")
 		return Line{Time: t, Text: message}, err == nil
@@ -108,7 +108,7 @@ func parseISO(text string) (Line, bool) {
 		return Line{}, false
 	}
 	for _, stream := range []string{"stdout F ", "stderr F "} {
-		if message, is := strings.CutPrefix(rest, stream); is {
+		if message, ok := strings.CutPrefix(rest, stream); ok {
 			return Line{Time: t.UTC(), Text: message}, true
 		}
 	}
@@ -141,8 +141,8 @@ func moveToNearestYear(t, near time.Time) time.Time {
 
 // parseSource parses "host source[pid]: text". Some journals omit the host.
 func parseSource(t time.Time, rest string) Line {
-	head, message, is := strings.Cut(rest, ": ")
-	if !is {
+	head, message, ok := strings.Cut(rest, ": ")
+	if !ok {
 		return Line{Time: t}
 	}
 	source := head[strings.LastIndexByte(head, ' ')+1:]

@@ -47,8 +47,8 @@ func matchEvent(l Line) Event {
 // matchCloudInit matches "Cloud-init v. 22.2.2 running 'modules:final' at …". The line's
 // source differs: it is cloud-init in journals, and a source file in cloud-init's own log.
 func matchCloudInit(text string) Event {
-	rest, is := strings.CutPrefix(text, "Cloud-init v. ")
-	if !is {
+	rest, ok := strings.CutPrefix(text, "Cloud-init v. ")
+	if !ok {
 		return ""
 	}
 	_, does, _ := strings.Cut(rest, " ")
@@ -68,8 +68,8 @@ func matchCloudInit(text string) Event {
 // name before the description.
 func matchUnit(text string) Event {
 	for _, verb := range []string{"Starting ", "Started ", "Finished ", "Reached target "} {
-		unit, is := strings.CutPrefix(text, verb)
-		if !is {
+		unit, ok := strings.CutPrefix(text, verb)
+		if !ok {
 			continue
 		}
 		unit = strings.TrimRight(unit, ".")

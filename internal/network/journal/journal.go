@@ -201,9 +201,9 @@ func (f *reader) readField(at uint64, e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if message, is := bytes.CutPrefix(content, []byte("MESSAGE=")); is {
+	if message, ok := bytes.CutPrefix(content, []byte("MESSAGE=")); ok {
 		e.Message = string(message)
-	} else if identifier, is := bytes.CutPrefix(content, []byte("SYSLOG_IDENTIFIER=")); is {
+	} else if identifier, ok := bytes.CutPrefix(content, []byte("SYSLOG_IDENTIFIER=")); ok {
 		e.Identifier = string(identifier)
 	} else if len(f.other) < maxOther {
 		f.other[at] = true

@@ -138,9 +138,9 @@ func buildPool(pool *estate.Pool, specs map[string]*v1alpha1.SecondaryNetworkSpe
 }
 
 func buildType(name string, networks int) Type {
-	limits, known := secondary.LimitsOf(name)
-	t := Type{Name: name, Known: known, Needed: networks + 1}
-	if known {
+	limits, ok := secondary.LimitsOf(name)
+	t := Type{Name: name, Known: ok, Needed: networks + 1}
+	if ok {
 		t.Interfaces, t.Left = limits.Interfaces, max(0, limits.Interfaces-networks)
 		t.Pods = limits.Addresses - 1
 		t.WithPrefixes = t.Pods * secondary.PrefixAddresses

@@ -45,13 +45,13 @@ var prefixes = map[string]string{
 
 // ExplainFinalizer names a finalizer and the component that removes it.
 func ExplainFinalizer(name string) string {
-	text, known := finalizers[name]
+	text, ok := finalizers[name]
 	for prefix, other := range prefixes {
-		if !known && strings.HasPrefix(name, prefix) {
-			text, known = other, true
+		if !ok && strings.HasPrefix(name, prefix) {
+			text, ok = other, true
 		}
 	}
-	if !known {
+	if !ok {
 		text = "the controller that set it has to remove it"
 	}
 	return "finalizer " + name + ": " + text

@@ -43,6 +43,8 @@ tenantDefaults:
   policy: {priorityClasses: [batch], storageClasses: [gp3, ""]}
   quota: {pods: "50", requests.cpu: "20"}
   limits: {default: {memory: 1Gi}, defaultRequest: {cpu: 50m, memory: 64Mi}}
+  objects:
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: platform, labels: {example.org/part: proxy}}, data: {proxy: "http://proxy.example.org:3128", host: $(domain)}}
 `
 
 var dialects = []string{
@@ -144,6 +146,9 @@ policy:
   tokenSecrets: true
   maxTerminationGracePeriodSeconds: 7200
   doNotDisrupt: true
+objects:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: platform}, data: {proxy: "http://$(tenant).example.org:3128"}}
+  - {apiVersion: v1, kind: LimitRange, metadata: {name: claims}, spec: {limits: [{type: PersistentVolumeClaim, max: {storage: 1Ti}, min: {storage: 1Gi}}]}}
 costCode: org1
 deletion: Delete
 `
@@ -156,7 +161,7 @@ zones:
 `
 
 // kept are the fields without which their object is invalid.
-var kept = strings.Fields(`clusterName nodeClass aws kwok role key operator values nodes group user type
+var kept = strings.Fields(`apiVersion clusterName kind metadata nodeClass aws kwok role key operator values nodes group user type
 	zone zones subnet cidr podCIDR id ssmParameter snapshotID tags ownerID instanceMatchCriteria deviceName ebs volumeSize
 	git oci amiFamily amiSelectorTerms subnetSelectorTerms securityGroupSelectorTerms`)
 
@@ -184,7 +189,7 @@ func (w *walker) next(step int) (parts []part, err error) {
 			"tenants":           w.one("tenants", w.tenants),
 		}
 		if moved {
-			file["platform"] = w.one("platform", w.platform)
+			file["platform"] = w.setNextDialect(w.one("platform", w.platform).(fields))
 		}
 		d, e, ok := build(file)
 		if !ok {
@@ -248,15 +253,23 @@ func (w *walker) name() string { return fmt.Sprintf("t%d", w.n) }
 
 func (w *walker) platform() any {
 	platform := w.some(platformFields)
-	network, _ := platform["network"].(fields)
-	if network == nil {
-		network = fields{}
-	}
-	maps.Copy(network, parse(dialects[w.random.IntN(len(dialects))]))
-	platform["network"] = network
 	if w.random.IntN(2) == 0 {
 		platform["placement"] = "Gatekeeper"
 	}
+	return platform
+}
+
+// setNextDialect returns the platform with the dialect after the walker's last one: the few
+// platforms of `make test` would not have every dialect if it were random.
+func (w *walker) setNextDialect(platform fields) fields {
+	network := fields{}
+	if declared, ok := platform["network"].(fields); ok {
+		maps.Copy(network, declared)
+	}
+	maps.Copy(network, parse(dialects[(w.n+walkers*w.platforms)%len(dialects)]))
+	w.platforms++
+	platform = maps.Clone(platform)
+	platform["network"] = network
 	return platform
 }
 

@@ -114,6 +114,8 @@ type walker struct {
 	// variants are the parts that it chooses from. last is the last estate.
 	variants map[string][]any
 	last     map[string]any
+	// platforms is the number of platforms that it has had.
+	platforms int
 	// stood are the objects of the last estate, by owner.
 	stood map[apply.Owner][]client.Object
 }

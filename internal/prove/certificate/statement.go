@@ -81,15 +81,15 @@ func New(p Predicate, objects []client.Object, results []verify.Result) (*Statem
 	p.Attacks = Attacks{Held: map[string][]string{}, NotTried: map[string][]string{}, Failed: map[string][]string{}}
 	for _, r := range results {
 		p.Attacks.Tried += r.CountRequests()
-		in := p.Attacks.Failed
+		failed := p.Attacks.Failed
 		switch r.Result {
 		case verify.Held:
-			in = p.Attacks.Held
+			failed = p.Attacks.Held
 		case verify.NotTried:
-			in = p.Attacks.NotTried
+			failed = p.Attacks.NotTried
 		default: // the others count against the wall
 		}
-		in[r.Wall] = append(in[r.Wall], r.Name)
+		failed[r.Wall] = append(failed[r.Wall], r.Name)
 	}
 	p.Verified = len(p.Attacks.Held) > 0 && len(p.Attacks.Failed) == 0
 	digest, err := hashObjects(objects)

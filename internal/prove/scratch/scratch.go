@@ -69,13 +69,13 @@ func FindExpired(objects []client.Object, declared []string, now time.Time) []Ru
 	}
 	var order []string
 	runs := map[string]*Run{}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, o := range objects {
 		name, owner := RunOf(o.GetName()), o.GetLabels()[v1alpha1.TenantLabel]
 		if name == "" || taken[name] || owner != "" && RunOf(owner) != name {
 			continue
 		}
-		told[name] = told[name] || owner != "" || o.GetLabels()[v1alpha1.ScratchLabel] != ""
+		reported[name] = reported[name] || owner != "" || o.GetLabels()[v1alpha1.ScratchLabel] != ""
 		if runs[name] == nil {
 			runs[name] = &Run{Name: name}
 			order = append(order, name)
@@ -84,7 +84,7 @@ func FindExpired(objects []client.Object, declared []string, now time.Time) []Ru
 	}
 	var left []Run
 	for _, name := range order {
-		if r := runs[name]; told[name] && now.After(r.Until) {
+		if r := runs[name]; reported[name] && now.After(r.Until) {
 			left = append(left, *r)
 		}
 	}

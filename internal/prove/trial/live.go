@@ -74,7 +74,7 @@ type live struct {
 	skipReason string
 }
 
-func (j *live) create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error) {
+func (j *live) create(ctx context.Context, object *unstructured.Unstructured, requester user.Info, controller bool) (evaluator.Answer, error) {
 	sent := object.DeepCopy()
 	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink"} {
 		unstructured.RemoveNestedField(sent.Object, "metadata", field)
@@ -85,7 +85,7 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 		sent.SetGenerateName(strings.TrimSuffix(sent.GetName(), "0"))
 		sent.SetName("")
 	}
-	answer, err := j.sendDryRun(ctx, sent, who)
+	answer, err := j.sendDryRun(ctx, sent, requester)
 	if err != nil {
 		return answer, err
 	}
@@ -94,7 +94,7 @@ func (j *live) create(ctx context.Context, object *unstructured.Unstructured, wh
 		j.withLock(func() { j.accounts[account] = true })
 		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccountName")
 		unstructured.RemoveNestedField(sent.Object, "spec", "serviceAccount")
-		return j.sendDryRun(ctx, sent, who)
+		return j.sendDryRun(ctx, sent, requester)
 	}
 	if controller && len(answer.Denials) > 0 && answer.Denials[0].DeniedBy == rbac {
 		j.withLock(func() { j.skipReason = answer.Denials[0].Message })
@@ -119,8 +119,8 @@ func (j *live) withLock(do func()) {
 }
 
 // sendDryRun sends an object as a dry run: as a create, or as an apply if the object exists.
-func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured, who user.Info) (evaluator.Answer, error) {
-	c, err := j.getClient(who)
+func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured, requester user.Info) (evaluator.Answer, error) {
+	c, err := j.getClient(requester)
 	if err != nil {
 		return evaluator.Answer{}, err
 	}
@@ -170,11 +170,11 @@ func explainMissing(object *unstructured.Unstructured, err error) string {
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind == "namespaces" {
 		return ""
 	}
-	what := err.Error()
+	message := err.Error()
 	if role, found, _ := unstructured.NestedString(object.Object, "roleRef", "name"); found {
-		what = "roleRef: role " + role + " does not exist"
+		message = "roleRef: role " + role + " does not exist"
 	}
-	return what + ": it must exist before this object is created"
+	return message + ": it must exist before this object is created"
 }
 
 // newDenial returns the API server's refusal, or an error if the request was not evaluated.
@@ -226,10 +226,10 @@ func findMissingAccount(err error) string {
 
 // getClient returns a client that impersonates a user, or acts as the configuration's own user if
 // nil. Without impersonation, pods are created as the sender instead of the controller.
-func (j *live) getClient(who user.Info) (client.Client, error) {
+func (j *live) getClient(requester user.Info) (client.Client, error) {
 	name := ""
-	if who != nil {
-		name = who.GetName()
+	if requester != nil {
+		name = requester.GetName()
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -238,8 +238,8 @@ func (j *live) getClient(who user.Info) (client.Client, error) {
 	}
 	config := rest.CopyConfig(j.config)
 	config.WarningHandlerWithContext = warning.Handler{}
-	if who != nil {
-		config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: who.GetGroups()}
+	if requester != nil {
+		config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: requester.GetGroups()}
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme.New(), Mapper: j.mapper})
 	if err == nil {

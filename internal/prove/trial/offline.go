@@ -31,11 +31,11 @@ type offline struct {
 }
 
 func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (backend, error) {
-	made, err := evaluator.NewLazy(wall.Objects(e))
+	created, err := evaluator.NewLazy(wall.Objects(e))
 	if err != nil {
 		return nil, err
 	}
-	return &offline{made, e, tenant, cmp.Or(class, findStorageClass(tenant))}, nil
+	return &offline{created, e, tenant, cmp.Or(class, findStorageClass(tenant))}, nil
 }
 
 // findStorageClass returns a storage class that a tenant may use, since the cluster's default is
@@ -49,12 +49,12 @@ func findStorageClass(tenant *estate.Tenant) string {
 	return "default"
 }
 
-func (j *offline) create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error) {
+func (j *offline) create(ctx context.Context, object *unstructured.Unstructured, requester user.Info, controller bool) (evaluator.Answer, error) {
 	if object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
 		j.setStorageClass(object)
 	}
 	return j.evaluator.Evaluate(ctx, evaluator.Request{
-		User: who, Verb: "create", Resource: evaluator.FindResource(object.GroupVersionKind()),
+		User: requester, Verb: "create", Resource: evaluator.FindResource(object.GroupVersionKind()),
 		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object, Authorized: controller,
 	})
 }
@@ -108,8 +108,8 @@ func (j *offline) with(object *unstructured.Unstructured) (backend, error) {
 	if !ok {
 		return j, nil
 	}
-	made, err := j.evaluator.With(granted)
-	return &offline{made, j.estate, j.tenant, j.class}, err
+	extended, err := j.evaluator.With(granted)
+	return &offline{extended, j.estate, j.tenant, j.class}, err
 }
 
 func (*offline) clusterWide(kind schema.GroupVersionKind) bool { return clusterWide[kind.GroupKind()] }

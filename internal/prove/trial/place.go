@@ -81,19 +81,19 @@ func (f fieldMatch) isBetter(than fieldMatch) bool {
 	return f.how > than.how || f.how == mentioned && than.how == mentioned && f.at < than.at || than.path == nil && f.how == than.how
 }
 
-func findField(in any, path []string, message string) fieldMatch {
+func findField(content any, path []string, message string) fieldMatch {
 	if len(path) == 0 {
-		return findMentioned(in, message)
+		return findMentioned(content, message)
 	}
 	best := fieldMatch{how: unwritten}
 	if step := path[0]; step != "[]" {
-		if object, ok := in.(map[string]any); ok && object[step] != nil {
+		if object, ok := content.(map[string]any); ok && object[step] != nil {
 			best = findField(object[step], path[1:], message)
 			best.path = append([]string{step}, best.path...)
 		}
 		return best
 	}
-	list, _ := in.([]any)
+	list, _ := content.([]any)
 	for i, entry := range list {
 		f := findField(entry, path[1:], message)
 		f.path = append([]string{strconv.Itoa(i)}, f.path...)
@@ -108,7 +108,7 @@ func findField(in any, path []string, message string) fieldMatch {
 }
 
 // findMentioned returns the key or the entry that a message contains.
-func findMentioned(in any, message string) fieldMatch {
+func findMentioned(content any, message string) fieldMatch {
 	best := fieldMatch{how: present}
 	consider := func(step string, f fieldMatch) {
 		if f.how == mentioned && f.isBetter(best) {
@@ -116,7 +116,7 @@ func findMentioned(in any, message string) fieldMatch {
 			best = f
 		}
 	}
-	switch in := in.(type) {
+	switch in := content.(type) {
 	case map[string]any:
 		for key, value := range in {
 			consider(key, findMention(key, message))
@@ -199,20 +199,20 @@ func findSecurityField(content any, message string) []string {
 }
 
 // getValue returns the value at a path, or nil if there is none.
-func getValue(in any, path []string) any {
+func getValue(content any, path []string) any {
 	for _, step := range path {
-		switch at := in.(type) {
+		switch at := content.(type) {
 		case map[string]any:
-			in = at[step]
+			content = at[step]
 		case []any:
 			i, err := strconv.Atoi(step)
 			if err != nil || i < 0 || i >= len(at) {
 				return nil
 			}
-			in = at[i]
+			content = at[i]
 		default:
 			return nil
 		}
 	}
-	return in
+	return content
 }

@@ -114,7 +114,7 @@ type Trial struct {
 type backend interface {
 	// create returns the answer to a request to create an object. If controller is set, the
 	// request is not checked against Roles.
-	create(ctx context.Context, object *unstructured.Unstructured, who user.Info, controller bool) (evaluator.Answer, error)
+	create(ctx context.Context, object *unstructured.Unstructured, requester user.Info, controller bool) (evaluator.Answer, error)
 	// with returns the backend after an object was created.
 	with(*unstructured.Unstructured) (backend, error)
 	// clusterWide reports whether a kind is cluster-scoped.
@@ -172,11 +172,11 @@ func (t *Trial) findSender(tenant *estate.Tenant, account string) (user.Info, er
 		if access.Role != v1alpha1.RoleOperator {
 			continue
 		}
-		who := &user.DefaultInfo{Name: cmp.Or(access.User, "somebody"), Groups: []string{user.AllAuthenticated}}
+		requester := &user.DefaultInfo{Name: cmp.Or(access.User, "somebody"), Groups: []string{user.AllAuthenticated}}
 		if access.Group != "" {
-			who.Groups = append(who.Groups, access.Group)
+			requester.Groups = append(requester.Groups, access.Group)
 		}
-		return who, nil
+		return requester, nil
 	}
 	return nil, fmt.Errorf("tenant %s gives no user or group the role operator: name the service account that creates the objects with --as-service-account", tenant.Name)
 }
@@ -187,8 +187,8 @@ func (t *Trial) newAccount(name string) user.Info {
 	if !ok {
 		namespace, name = t.namespace, namespace
 	}
-	who := serviceaccount.UserInfo(namespace, name, "")
-	return &user.DefaultInfo{Name: who.GetName(), Groups: append(who.GetGroups(), user.AllAuthenticated)}
+	requester := serviceaccount.UserInfo(namespace, name, "")
+	return &user.DefaultInfo{Name: requester.GetName(), Groups: append(requester.GetGroups(), user.AllAuthenticated)}
 }
 
 // WithServiceAccount returns the same Trial, with its present state, for a service account.
@@ -298,8 +298,8 @@ func (t *Trial) tryObject(ctx context.Context, m Manifest, c child, controller b
 		r.Warnings = append(r.Warnings, parseWarning(w))
 	}
 	if answer.Object != nil && answer.Object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
-		if why := t.backend.explainUnschedulable(answer.Object); why != "" {
-			r.Warnings = append(r.Warnings, Reason{Source: karpenter, Message: why + ": the pod would stay Pending"})
+		if reason := t.backend.explainUnschedulable(answer.Object); reason != "" {
+			r.Warnings = append(r.Warnings, Reason{Source: karpenter, Message: reason + ": the pod would stay Pending"})
 		}
 	}
 	for _, reasons := range [][]Reason{r.Refusals, r.Warnings} {
@@ -345,14 +345,14 @@ func findChanges(path string, before, after any) []Change {
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}
-	was, ok := before.(map[string]any)
-	is, also := after.(map[string]any)
+	fieldsBefore, ok := before.(map[string]any)
+	fieldsAfter, also := after.(map[string]any)
 	if ok && also {
 		var all []Change
-		keys := maps.Clone(was)
-		maps.Copy(keys, is)
+		keys := maps.Clone(fieldsBefore)
+		maps.Copy(keys, fieldsAfter)
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			all = append(all, findChanges(strings.TrimPrefix(path+"."+key, "."), was[key], is[key])...)
+			all = append(all, findChanges(strings.TrimPrefix(path+"."+key, "."), fieldsBefore[key], fieldsAfter[key])...)
 		}
 		return all
 	}

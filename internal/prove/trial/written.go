@@ -11,7 +11,7 @@ import (
 // defaults, its counters and timestamps, and other field managers' fields of an existing
 // object. It keeps changed fields that were sent, and new entries of lists, labels, annotations
 // and node selectors.
-func removeDefaults(sent, got map[string]any, stands bool) (was, is map[string]any) {
+func removeDefaults(sent, got map[string]any, stands bool) (before, after map[string]any) {
 	return difference{stands}.compareObject("", sent, got)
 }
 
@@ -23,15 +23,15 @@ type difference struct {
 	exists bool
 }
 
-func (d difference) compareObject(field string, sent, got map[string]any) (was, is map[string]any) {
-	was, is = map[string]any{}, map[string]any{}
+func (d difference) compareObject(field string, sent, got map[string]any) (before, after map[string]any) {
+	before, after = map[string]any{}, map[string]any{}
 	for key, value := range sent {
 		now, there := got[key]
 		switch {
 		case there:
-			was[key], is[key] = d.compareValue(key, value, now)
+			before[key], after[key] = d.compareValue(key, value, now)
 		case !isEmpty(value) && key != "stringData": // of a Secret, where it becomes data
-			was[key] = value
+			before[key] = value
 		}
 	}
 	for key, value := range got {
@@ -47,10 +47,10 @@ func (d difference) compareObject(field string, sent, got map[string]any) (was, 
 			_, value = d.compareValue(key, map[string]any{}, value)
 		}
 		if !isEmpty(value) {
-			is[key] = value
+			after[key] = value
 		}
 	}
-	return was, is
+	return before, after
 }
 
 // isNew reports whether a field was not sent and is not a default.
@@ -69,7 +69,7 @@ func (d difference) isNew(field, key string) bool {
 	}
 }
 
-func (d difference) compareValue(key string, sent, got any) (was, is any) {
+func (d difference) compareValue(key string, sent, got any) (before, after any) {
 	switch value := sent.(type) {
 	case map[string]any:
 		if now, ok := got.(map[string]any); ok {
@@ -101,14 +101,14 @@ func (d difference) compareList(key string, sent, got []any) (was, is any) {
 
 // filterTolerations removes the tolerations that every pod gets.
 func filterTolerations(value any) any {
-	own := []any{}
+	kept := []any{}
 	list, _ := value.([]any)
 	for _, entry := range list {
 		if t, ok := entry.(map[string]any); ok && !strings.HasPrefix(fmt.Sprint(t["key"]), "node.kubernetes.io/") {
-			own = append(own, entry)
+			kept = append(kept, entry)
 		}
 	}
-	return own
+	return kept
 }
 
 // isTokenVolume reports whether an entry is the volume of the token that every pod gets, or its

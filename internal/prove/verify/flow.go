@@ -81,12 +81,12 @@ func (r *Runner) evaluatePairs(ctx context.Context, a attack.Attack) Result {
 	}
 	result := newResult(a, Held, fmt.Sprintf("%d pairs of namespaces evaluated", judged))
 	if len(wrong) > 0 {
-		what := "connect"
+		expected := "connect"
 		if a.Kind == attack.Mirror {
-			what = "do not connect"
+			expected = "do not connect"
 		}
 		result.Result, result.Breaches = Breached, wrong
-		result.Message = fmt.Sprintf("%d of %d pairs of namespaces %s: %s", len(wrong), judged, what, formatList(wrong))
+		result.Message = fmt.Sprintf("%d of %d pairs of namespaces %s: %s", len(wrong), judged, expected, formatList(wrong))
 	}
 	if judged < total {
 		result.Message += fmt.Sprintf("; a sample of %d pairs", total)

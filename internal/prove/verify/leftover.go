@@ -25,16 +25,16 @@ type leftover struct {
 
 // Error returns a message with the command that deletes the object.
 func (l leftover) Error() string {
-	in := ""
+	place := ""
 	if l.Namespace != "" {
-		in = " -n " + l.Namespace
+		place = " -n " + l.Namespace
 	}
 	resource := strings.ToLower(l.Kind)
 	if l.Group != "" {
 		resource += "." + l.Group
 	}
 	return fmt.Sprintf("%s was prepared for an attack and still exists, since it could not be deleted (%v): run `kubectl delete %s %s%s`",
-		l.Ref, l.err, resource, l.Name, in)
+		l.Ref, l.err, resource, l.Name, place)
 }
 
 // Unwrap returns the error of the deletion.
@@ -52,8 +52,8 @@ func (r *Runner) removeObject(ctx context.Context, o client.Object) {
 	_ = wait.PollUntilContextTimeout(ctx, again, persistence, true, func(ctx context.Context) (bool, error) {
 		err := r.admin.Delete(ctx, o, client.GracePeriodSeconds(0))
 		// Report the API server's last response instead of the timeout.
-		var said apierrors.APIStatus
-		if err == nil || last == nil || errors.As(err, &said) {
+		var status apierrors.APIStatus
+		if err == nil || last == nil || errors.As(err, &status) {
 			last = err
 		}
 		return err == nil || apierrors.IsNotFound(err) || meta.IsNoMatchError(err), nil

@@ -87,7 +87,7 @@ func (p *Packets) Run(ctx context.Context, c client.Client, report func(progress
 		}
 		dialers = append(dialers, dialer)
 	}
-	var made []connection
+	var connections []connection
 	for _, dialer := range dialers {
 		if err := awaitPod(ctx, c, dialer, hasEnded); err != nil {
 			return nil, err
@@ -96,9 +96,9 @@ func (p *Packets) Run(ctx context.Context, c client.Client, report func(progress
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, outcomes...)
+		connections = append(connections, outcomes...)
 	}
-	return summarizePackets(made, targets.dns), nil
+	return summarizePackets(connections, targets.dns), nil
 }
 
 func (p *Packets) listNamespaces() []string {

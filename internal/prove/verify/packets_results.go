@@ -172,7 +172,7 @@ func readOutcomes(pod *corev1.Pod, t *targets) ([]connection, error) {
 }
 
 // summarizePackets returns a result for each test.
-func summarizePackets(made []connection, dns bool) []Result {
+func summarizePackets(connections []connection, dns bool) []Result {
 	var results []Result
 	for _, test := range packetTests {
 		a := attack.Attack{Name: test.name, Wall: network.Wall{}.Name(), Kind: test.kind, Summary: test.summary, StoppedBy: attack.ByNetworkPolicy}
@@ -182,7 +182,7 @@ func summarizePackets(made []connection, dns bool) []Result {
 		}
 		var wrong []string
 		var own, open, count int
-		for _, c := range made {
+		for _, c := range connections {
 			if c.test != test.name {
 				continue
 			}

@@ -131,11 +131,11 @@ func sendList(ctx context.Context, c client.WithWatch, verb attack.Verb, object 
 	// Unstructured works for every kind; the content of the list is irrelevant.
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	in := client.InNamespace(object.GetNamespace())
+	inNamespace := client.InNamespace(object.GetNamespace())
 	if verb == attack.List {
-		return c.List(ctx, list, in)
+		return c.List(ctx, list, inNamespace)
 	}
-	stream, err := c.Watch(ctx, list, in, &client.ListOptions{Raw: &metav1.ListOptions{TimeoutSeconds: ptr.To(int64(1))}})
+	stream, err := c.Watch(ctx, list, inNamespace, &client.ListOptions{Raw: &metav1.ListOptions{TimeoutSeconds: ptr.To(int64(1))}})
 	if err != nil {
 		return err
 	}

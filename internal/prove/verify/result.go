@@ -91,7 +91,7 @@ type answer struct {
 // classifyAnswer returns the result for the response to a request. Only a refusal by the expected rule
 // counts for the wall, or its warning if the rule only warns.
 func classifyAnswer(a attack.Attack, got answer) Result {
-	by := a.StoppedBy
+	stopper := a.StoppedBy
 	switch {
 	case got.err != nil && explainMissingKind(got.err) != "":
 		return newResult(a, NotTried, explainMissingKind(got.err))
@@ -101,18 +101,18 @@ func classifyAnswer(a attack.Attack, got answer) Result {
 		return classifyRefusedMirror(a, got.err)
 	case a.Kind == attack.Mirror && !a.ExpectsWarning && slices.ContainsFunc(got.warnings, attack.IsCroftWarning):
 		return newResult(a, Breached, got.warnings[slices.IndexFunc(got.warnings, attack.IsCroftWarning)])
-	case got.err != nil && (by.IsRefusal == nil || !by.IsRefusal(got.err)):
+	case got.err != nil && (stopper.IsRefusal == nil || !stopper.IsRefusal(got.err)):
 		return newResult(a, BlockedElsewhere, got.err.Error())
 	case got.err != nil:
 		return newResult(a, Held, got.err.Error())
 	case got.outcome != nil:
 		return newResult(a, Breached, got.outcome.Error())
-	case by.IsWarning != nil:
-		if i := slices.IndexFunc(got.warnings, by.IsWarning); i >= 0 {
+	case stopper.IsWarning != nil:
+		if i := slices.IndexFunc(got.warnings, stopper.IsWarning); i >= 0 {
 			return newResult(a, Held, got.warnings[i])
 		}
 		return newResult(a, Breached, "the request succeeded without a warning")
-	case a.Kind == attack.Breach && by.IsRefusal != nil:
+	case a.Kind == attack.Breach && stopper.IsRefusal != nil:
 		return newResult(a, Breached, "the request succeeded")
 	default:
 		return newResult(a, Held, "")

@@ -118,8 +118,8 @@ func buildChains(attacks []attack.Attack, indices []int) [][]int {
 			if c, ok := chainOf[k]; ok && c != chain {
 				all[chain] = append(all[chain], all[c]...)
 				all[c] = nil
-				for other, of := range chainOf {
-					if of == c {
+				for other, current := range chainOf {
+					if current == c {
 						chainOf[other] = chain
 					}
 				}

@@ -108,14 +108,14 @@ func classifySweep(a attack.Attack, all []probe, errs []error) Result {
 		}
 	}
 	result := newResult(a, Held, "")
-	wrong, what := through, "succeeded"
+	wrong, outcome := through, "succeeded"
 	if a.Kind == attack.Mirror {
-		wrong, what = refused, "refused"
+		wrong, outcome = refused, "refused"
 	}
 	switch {
 	case len(wrong) > 0:
 		result.Result, result.Breaches = Breached, wrong
-		result.Message = fmt.Sprintf("%d of %d requests %s: %s", len(wrong), len(all), what, formatList(wrong))
+		result.Message = fmt.Sprintf("%d of %d requests %s: %s", len(wrong), len(all), outcome, formatList(wrong))
 	case len(unclear) > 0:
 		result.Result = BlockedElsewhere
 		result.Message = fmt.Sprintf("%d of %d requests failed: %s: %s", len(unclear), len(all), formatList(unclear), failure)

@@ -27,16 +27,16 @@ const nobodys = "croft-verify-nobody"
 
 // NewExisting selects the second tenant, which is attacked: one with other members, since a
 // member of both has the rights of both.
-func NewExisting(e *estate.Estate, by *estate.Tenant) *Existing {
-	x := &Existing{platform: &e.Platform, attacker: by}
-	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != by && !sharesAccess(by, on) })
+func NewExisting(e *estate.Estate, tenant *estate.Tenant) *Existing {
+	x := &Existing{platform: &e.Platform, attacker: tenant}
+	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != tenant && !sharesAccess(tenant, on) })
 	if i < 0 {
 		x.alone = true
-		x.target = &estate.Tenant{Name: nobodys, Namespaces: []string{nobodys}, Pools: []string{nobodys}, Egress: by.Egress, PodSecurity: by.PodSecurity}
+		x.target = &estate.Tenant{Name: nobodys, Namespaces: []string{nobodys}, Pools: []string{nobodys}, Egress: tenant.Egress, PodSecurity: tenant.PodSecurity}
 		return x
 	}
 	on := *e.Tenants[i]
-	if slices.ContainsFunc(on.Pools, func(pool string) bool { return slices.Contains(by.Pools, pool) }) {
+	if slices.ContainsFunc(on.Pools, func(pool string) bool { return slices.Contains(tenant.Pools, pool) }) {
 		on.Pools = []string{nobodys}
 	}
 	x.target = &on

@@ -57,19 +57,19 @@ func readPool(d *draft.Draft, f source.Field) {
 	} else {
 		f.MarkKept("pools." + name)
 	}
-	in := f.At("instances")
-	in.MarkKept(draft.PoolField(name, "instances"))
-	if types := in.At("capacityTypes"); types.Found() {
+	instances := f.At("instances")
+	instances.MarkKept(draft.PoolField(name, "instances"))
+	if types := instances.At("capacityTypes"); types.Found() {
 		p.Spec.Instances.CapacityTypes = draft.DistinctAs[v1alpha1.CapacityType](types.Texts())
 		types.MarkKept(draft.PoolField(name, "instances.capacityTypes"))
 	}
-	if types := in.At("instanceTypes"); types.Found() {
+	if types := instances.At("instanceTypes"); types.Found() {
 		p.Spec.Instances.InstanceTypes = types.Texts()
 		types.MarkKept(draft.PoolField(name, "instances.instanceTypes"))
 	}
-	readTTL(d, findEither(in, f, "emptyTtl"), draft.PoolField(name, "emptyTTL"), &p.Spec.EmptyTTL,
+	readTTL(d, findEither(instances, f, "emptyTtl"), draft.PoolField(name, "emptyTTL"), &p.Spec.EmptyTTL,
 		"the chart's default, an hour, is croft's too")
-	readTTL(d, findEither(in, f, "ttl"), draft.PoolField(name, "ttl"), &p.Spec.TTL, "the chart set no maximum age of nodes; croft's default is also Never")
+	readTTL(d, findEither(instances, f, "ttl"), draft.PoolField(name, "ttl"), &p.Spec.TTL, "the chart set no maximum age of nodes; croft's default is also Never")
 	if code := f.At("costCode"); code.Found() {
 		p.Spec.CostCode = code.Text()
 		code.MarkKept(draft.PoolField(name, "costCode"))
@@ -77,14 +77,14 @@ func readPool(d *draft.Draft, f source.Field) {
 }
 
 // findEither returns a field of instances if the file has it there, or else of the pool.
-func findEither(in, pool source.Field, key string) source.Field {
-	if f := in.At(key); f.Found() {
+func findEither(instances, pool source.Field, key string) source.Field {
+	if f := instances.At(key); f.Found() {
 		return f
 	}
 	if f := pool.At(key); f.Found() {
 		return f
 	}
-	return in.At(key)
+	return instances.At(key)
 }
 
 func readTTL(d *draft.Draft, f source.Field, to string, ttl *v1alpha1.Duration, unset string) {

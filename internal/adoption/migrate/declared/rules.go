@@ -13,7 +13,7 @@ import (
 // ReadRules reads back the TenantRules that croft compiled from its tenants.
 func ReadRules(d *draft.Draft) {
 	ruled := map[string]bool{}
-	own := map[string]string{} // the tenant domain that results from each tenant's first domain
+	resulting := map[string]string{} // the tenant domain that results from each tenant's first domain
 	for _, o := range d.List(v1alpha1.GroupVersion.Group, "TenantRules") {
 		var spec v1alpha1.TenantRulesSpec
 		name := o.At("spec", "tenant").Text()
@@ -30,18 +30,18 @@ func ReadRules(d *draft.Draft) {
 		d.Platform.Network.PlatformNamespaces = draft.Distinct(append(d.Platform.Network.PlatformNamespaces, spec.PlatformNamespaces...))
 		if len(spec.Domains) > 1 && spec.Domains[1] == "*."+spec.Domains[0] {
 			if domain, ok := strings.CutPrefix(spec.Domains[0], name+"."); ok {
-				own[name] = domain
+				resulting[name] = domain
 			}
 		}
 	}
-	domains := draft.Distinct(slices.Collect(maps.Values(own)))
+	domains := draft.Distinct(slices.Collect(maps.Values(resulting)))
 	// If only some tenants have such a domain, it was granted to them by name: a tenantDomain
 	// of the platform would grant it to all.
-	if len(domains) != 1 || len(own) != len(ruled) || d.Platform.TenantDomain != "" && d.Platform.TenantDomain != domains[0] {
+	if len(domains) != 1 || len(resulting) != len(ruled) || d.Platform.TenantDomain != "" && d.Platform.TenantDomain != domains[0] {
 		return
 	}
 	d.Platform.TenantDomain = domains[0]
-	for name := range own {
+	for name := range resulting {
 		t := d.Tenants[name]
 		t.Spec.Domains = slices.DeleteFunc(t.Spec.Domains, func(domain string) bool {
 			return strings.TrimPrefix(domain, "*.") == name+"."+domains[0]

@@ -173,8 +173,8 @@ func (d *Draft) SetNamespaces(t *Tenant, name string, namespaces []string) {
 
 // AddTenant returns the tenant with a name, and creates it if it does not exist.
 func (d *Draft) AddTenant(name string, from *source.Object) *Tenant {
-	t, known := d.Tenants[name]
-	if !known {
+	t, ok := d.Tenants[name]
+	if !ok {
 		t = &Tenant{From: from}
 		d.Tenants[name] = t
 		if d.owners[name] == "" {

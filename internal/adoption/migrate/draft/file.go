@@ -109,23 +109,23 @@ func (f *File) Problems() manifest.Problems {
 
 // DropRefused omits objects that croft check would refuse, until only problems of the platform
 // remain. It returns the problems that were not reported before.
-func (f *File) DropRefused(said map[string]bool) manifest.Problems {
-	var told manifest.Problems
+func (f *File) DropRefused(reported map[string]bool) manifest.Problems {
+	var problems manifest.Problems
 	for {
 		var refused manifest.Problems
 		progress := false
 		for _, p := range f.Problems() {
 			if f.omitObject(p) {
 				progress = true
-				if p.Kind != "Tenant" || !said[p.Name] {
-					told = append(told, relocateProblem(p))
+				if p.Kind != "Tenant" || !reported[p.Name] {
+					problems = append(problems, relocateProblem(p))
 				}
-			} else if !said[p.Path] {
+			} else if !reported[p.Path] {
 				refused = append(refused, relocateProblem(p))
 			}
 		}
 		if !progress {
-			return append(told, refused...)
+			return append(problems, refused...)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (f *File) omitObject(p manifest.Problem) bool {
 	return false
 }
 
-func removeEntry[T any](f *File, from map[string]T, what string, p manifest.Problem) bool {
+func removeEntry[T any](f *File, from map[string]T, kind string, p manifest.Problem) bool {
 	spec, ok := from[p.Name]
 	if !ok {
 		return false
@@ -160,7 +160,7 @@ func removeEntry[T any](f *File, from map[string]T, what string, p manifest.Prob
 	if err != nil {
 		return false
 	}
-	f.aside = append(f.aside, fmt.Sprintf("left out: %s %s: %s", what, p.Name, p.Message))
+	f.aside = append(f.aside, fmt.Sprintf("left out: %s %s: %s", kind, p.Name, p.Message))
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 		f.aside = append(f.aside, "  "+line)
 	}

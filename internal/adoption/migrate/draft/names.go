@@ -9,14 +9,14 @@ var notInNames = regexp.MustCompile(`[^a-z0-9-]+`)
 
 // ToName converts any name into a valid name for a tenant or a pool.
 func ToName(name string) string {
-	made := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
-	if len(made) > 63 {
-		made = strings.Trim(made[:63], "-")
+	valid := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if len(valid) > 63 {
+		valid = strings.Trim(valid[:63], "-")
 	}
-	if made == "" {
+	if valid == "" {
 		return name
 	}
-	return made
+	return valid
 }
 
 // IsCostCode reports whether a label or tag is a cost code.

@@ -54,15 +54,15 @@ func (d *Draft) FindNodes(o *source.Object) *Nodes {
 
 func newNodes(o *source.Object) *Nodes {
 	n := &Nodes{Pool: PoolName(o), From: o, Labels: o.At("spec", "labels"), Taints: o.At("spec", "taints")}
-	requirements, own := o.At("spec", "requirements"), formerPoolLabel
+	requirements, label := o.At("spec", "requirements"), formerPoolLabel
 	if o.Kind == "NodePool" {
 		template := o.At("spec", "template")
 		n.Labels, n.Taints = template.At("metadata", "labels"), template.At("spec", "taints")
-		requirements, own = template.At("spec", "requirements"), karpenterv1.NodePoolLabelKey
+		requirements, label = template.At("spec", "requirements"), karpenterv1.NodePoolLabelKey
 	}
 	n.weight, _ = o.At("spec", "weight").Number()
 	n.offered = scheduling.NewLabelRequirements(n.Labels.TextMap())
-	n.offered.Add(scheduling.NewRequirement(own, corev1.NodeSelectorOpIn, o.Name))
+	n.offered.Add(scheduling.NewRequirement(label, corev1.NodeSelectorOpIn, o.Name))
 	for _, r := range requirements.Items() {
 		if s, ok := ParseSelection(r); ok {
 			n.offered.Add(s.buildRequirement())

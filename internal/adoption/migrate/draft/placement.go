@@ -12,24 +12,24 @@ import (
 // Place places a tenant on one or more pools. If the tenant was placed before, the pools that
 // both placements allow remain. If there are none, the earlier placement is kept, and the
 // difference is a problem.
-func (d *Draft) Place(t *Tenant, name string, by source.Field, pools ...string) {
+func (d *Draft) Place(t *Tenant, name string, source source.Field, pools ...string) {
 	before := t.Pools()
 	common := slices.DeleteFunc(slices.Clone(before), func(p string) bool { return !slices.Contains(pools, p) })
 	switch {
 	case len(before) == 0:
 		t.setPools(pools)
-		t.Placed = by
+		t.Placed = source
 	case len(common) == 0:
-		d.reportConflict(t, name, by, pools)
+		d.reportConflict(t, name, source, pools)
 		return
 	case t.Placed.Object() != nil:
 		t.setPools(common)
 	}
-	by.MarkKept(TenantField(name, "pool"))
+	source.MarkKept(TenantField(name, "pool"))
 	for _, pool := range t.Pools() {
-		if _, known := d.Pools[pool]; !known {
+		if _, ok := d.Pools[pool]; !ok {
 			d.Reported[name] = true
-			d.ReportProblem(by, "the input has no pool %s%s; croft.yaml omits tenant %s until it has one",
+			d.ReportProblem(source, "the input has no pool %s%s; croft.yaml omits tenant %s until it has one",
 				pool, wording.Suggest(pool, slices.Sorted(maps.Keys(d.Pools))), name)
 		}
 	}

@@ -100,10 +100,10 @@ const (
 
 // MatchSelection compares the nodes with a selection.
 func (n *Nodes) MatchSelection(s Selection) Fit {
-	asked := s.buildRequirement()
-	if !n.offered.Has(asked.Key) {
+	requirement := s.buildRequirement()
+	if !n.offered.Has(requirement.Key) {
 		switch {
-		case isInstanceLabel(asked.Key) && !IsPoolLabel(asked.Key):
+		case isInstanceLabel(requirement.Key) && !IsPoolLabel(requirement.Key):
 			return SomeNodes
 		case s.Operator == corev1.NodeSelectorOpNotIn || s.Operator == corev1.NodeSelectorOpDoesNotExist:
 			return EveryNode
@@ -111,11 +111,11 @@ func (n *Nodes) MatchSelection(s Selection) Fit {
 			return NoNode
 		}
 	}
-	has := n.offered.Get(asked.Key)
+	offered := n.offered.Get(requirement.Key)
 	switch {
-	case has.Intersection(asked).Len() == 0:
+	case offered.Intersection(requirement).Len() == 0:
 		return NoNode
-	case has.Operator() == corev1.NodeSelectorOpIn && !slices.ContainsFunc(has.Values(), func(v string) bool { return !asked.Has(v) }):
+	case offered.Operator() == corev1.NodeSelectorOpIn && !slices.ContainsFunc(offered.Values(), func(v string) bool { return !requirement.Has(v) }):
 		return EveryNode
 	default:
 		return SomeNodes

@@ -36,8 +36,8 @@ func findScope(d *draft.Draft, m Mutator) scope {
 	case match.At("source").Text() == "Generated":
 		return scope{nothing: "source: Generated matches only objects that Gatekeeper generates for its own checks, and no pod"}
 	}
-	if f, why := findCondition(m); why != "" {
-		return scope{unknown: f, why: why}
+	if f, reason := findCondition(m); reason != "" {
+		return scope{unknown: f, why: reason}
 	}
 	return findNamespaces(d, match)
 }

@@ -81,8 +81,8 @@ func (m Mutator) parseNodeSelector(at []string) *placement {
 // parseAffinity reads required node affinity. Pod affinity does not choose a pool.
 func (m Mutator) parseAffinity(at []string) *placement {
 	value := m.value()
-	whole := []string{"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
-	for i, key := range whole {
+	path := []string{"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
+	for i, key := range path {
 		switch {
 		case i >= len(at) && key == "nodeAffinity" && !value.At(key).Found():
 			return nil
@@ -114,7 +114,7 @@ func (m Mutator) parseAffinity(at []string) *placement {
 		p.terms = append(p.terms, term)
 	}
 	switch {
-	case len(p.terms) == 0 || len(at) > len(whole):
+	case len(p.terms) == 0 || len(at) > len(path):
 		p.skipReason = "the node affinity that it sets cannot be read"
 	case slices.ContainsFunc(p.terms, choosesPools) && slices.ContainsFunc(p.terms, func(t []draft.Selection) bool { return !choosesPools(t) }):
 		p.skipReason = "one of its alternatives allows nodes of any pool"

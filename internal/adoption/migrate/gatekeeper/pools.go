@@ -90,9 +90,9 @@ func reportRefused(d *draft.Draft, m Mutator) {
 }
 
 // reportLost reports a placement that cannot be converted.
-func reportLost(d *draft.Draft, m Mutator, at source.Field, why string) {
-	m.Root().MarkNotKept("places pods, and was not converted: %s", why)
-	d.ReportProblem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and delete this mutator when croft runs", why)
+func reportLost(d *draft.Draft, m Mutator, at source.Field, reason string) {
+	m.Root().MarkNotKept("places pods, and was not converted: %s", reason)
+	d.ReportProblem(at, "places pods, and was not converted: %s; write the pool of each tenant into croft.yaml yourself, and delete this mutator when croft runs", reason)
 }
 
 // FindPlacing returns the mutators that decide where pods run, with the namespaces of the pods as

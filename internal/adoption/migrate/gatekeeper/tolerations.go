@@ -35,33 +35,33 @@ func readTolerations(d *draft.Draft, m placingMutator) {
 }
 
 func describePlacement(t *draft.Tenant) string {
-	by := t.Placed.Object()
-	if by == nil {
+	placer := t.Placed.Object()
+	if placer == nil {
 		return ""
 	}
-	return fmt.Sprintf(", by %s at %s", by.ID(), by.Place())
+	return fmt.Sprintf(", by %s at %s", placer.ID(), placer.Place())
 }
 
 // placeByTolerations places namespaces whose pods tolerate the taints of one pool and do not
 // select nodes.
 func placeByTolerations(d *draft.Draft, mutators []placingMutator) {
 	var order []string
-	by := map[string][]source.Field{}
+	byTenant := map[string][]source.Field{}
 	from := map[string]placingMutator{}
 	for _, m := range mutators {
 		for _, namespace := range m.namespaces {
 			if t := d.Tenants[d.FindTenant(namespace)]; t != nil && len(t.Pools()) > 0 {
 				continue
 			}
-			if len(by[namespace]) == 0 {
+			if len(byTenant[namespace]) == 0 {
 				order = append(order, namespace)
 				from[namespace] = m
 			}
-			by[namespace] = append(by[namespace], m.tolerations...)
+			byTenant[namespace] = append(byTenant[namespace], m.tolerations...)
 		}
 	}
 	for _, namespace := range order {
-		placeByToleration(d, namespace, from[namespace], by[namespace])
+		placeByToleration(d, namespace, from[namespace], byTenant[namespace])
 	}
 }
 
@@ -75,12 +75,12 @@ func placeByToleration(d *draft.Draft, namespace string, m placingMutator, field
 		for _, f := range fields {
 			f.MarkNotKept("under croft, pods tolerate only the taint of their pool")
 		}
-		what := "no pool of the input has taints that they tolerate"
+		problem := "no pool of the input has taints that they tolerate"
 		if len(pools) > 1 {
-			what = "they tolerate the taints of pools " + strings.Join(pools, ", ")
+			problem = "they tolerate the taints of pools " + strings.Join(pools, ", ")
 		}
 		d.ReportProblem(m.getPlacingField(), "the pool of the pods of namespace %s is unknown: %s; add a mutator that sets spec.nodeSelector, or write %s",
-			namespace, what, draft.TenantField(draft.ToName(namespace), "pool"))
+			namespace, problem, draft.TenantField(draft.ToName(namespace), "pool"))
 		return
 	}
 	name, t := d.EnsureTenant(namespace, m.Object)

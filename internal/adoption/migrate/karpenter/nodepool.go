@@ -111,9 +111,9 @@ func readLifetimes(d *draft.Draft, name string, o *source.Object, p *draft.Pool)
 	}
 }
 
-func readDuration(d *draft.Draft, f source.Field, to string, otherwise v1alpha1.Duration, said string) v1alpha1.Duration {
+func readDuration(d *draft.Draft, f source.Field, to string, otherwise v1alpha1.Duration, reported string) v1alpha1.Duration {
 	if !f.Found() {
-		f.MarkUnset(to, "%s, is written into croft.yaml, since a Pool's default differs", said)
+		f.MarkUnset(to, "%s, is written into croft.yaml, since a Pool's default differs", reported)
 		return otherwise
 	}
 	span, ok := draft.ParseDuration(f.Text())

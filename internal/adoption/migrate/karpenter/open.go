@@ -34,10 +34,10 @@ func isOutside(d *draft.Draft, o *source.Object) bool {
 }
 
 // reportOutside reports a NodePool that seems to belong to a tenant.
-func reportOutside(d *draft.Draft, n *draft.Nodes, at source.Field, why string) {
-	n.From.Root().MarkNotKept("%s, and no object of the input assigns a namespace to it: it stays as it is outside of croft", why)
+func reportOutside(d *draft.Draft, n *draft.Nodes, at source.Field, reason string) {
+	n.From.Root().MarkNotKept("%s, and no object of the input assigns a namespace to it: it stays as it is outside of croft", reason)
 	d.ReportProblem(at, "%s, and no object of the input assigns a namespace to it: add the object that does, such as a mutator or a namespace's node-selector, "+
-		"or give its nodes the label and the taint %s=%s; if it belongs to the platform, omit it from the input, or ignore this", why, d.Key, n.Pool)
+		"or give its nodes the label and the taint %s=%s; if it belongs to the platform, omit it from the input, or ignore this", reason, d.Key, n.Pool)
 }
 
 // listChosen returns the pools with tenants.

@@ -30,7 +30,7 @@ var formerKeys = map[string]string{
 // readRequirements converts each requirement into croft's field for it, or copies it to the pool's
 // requirements.
 func readRequirements(d *draft.Draft, name string, list source.Field, p *draft.Pool) {
-	in := &p.Spec.Instances
+	instances := &p.Spec.Instances
 	for _, r := range list.Items() {
 		key, operator, values := r.At("key").Text(), r.At("operator").Text(), r.At("values").Texts()
 		if now, renamed := formerKeys[key]; renamed {
@@ -47,15 +47,15 @@ func readRequirements(d *draft.Draft, name string, list source.Field, p *draft.P
 				d.ReportProblem(r, "croft's nodes run only Linux, and pool %s requires another system: keep a NodePool of your own outside of croft for these pods", name)
 			}
 			continue
-		case key == capacityKey && plain && in.CapacityTypes == nil:
+		case key == capacityKey && plain && instances.CapacityTypes == nil:
 			field = draft.PoolField(name, "instances.capacityTypes")
-			in.CapacityTypes = draft.DistinctAs[v1alpha1.CapacityType](values)
-		case key == corev1.LabelInstanceTypeStable && plain && in.InstanceTypes == nil:
+			instances.CapacityTypes = draft.DistinctAs[v1alpha1.CapacityType](values)
+		case key == corev1.LabelInstanceTypeStable && plain && instances.InstanceTypes == nil:
 			field = draft.PoolField(name, "instances.instanceTypes")
-			in.InstanceTypes = values
-		case key == corev1.LabelArchStable && plain && in.Architectures == nil:
+			instances.InstanceTypes = values
+		case key == corev1.LabelArchStable && plain && instances.Architectures == nil:
 			field = draft.PoolField(name, "instances.architectures")
-			in.Architectures = draft.DistinctAs[v1alpha1.Architecture](values)
+			instances.Architectures = draft.DistinctAs[v1alpha1.Architecture](values)
 		case key == d.Key:
 			if operator == string(corev1.NodeSelectorOpIn) && slices.Equal(values, []string{name}) {
 				r.MarkKeptAs("platform.nodePoolKey", "croft sets this label")
@@ -70,7 +70,7 @@ func readRequirements(d *draft.Draft, name string, list source.Field, p *draft.P
 				least := int(n)
 				requirement.MinValues = &least
 			}
-			in.Requirements = append(in.Requirements, requirement)
+			instances.Requirements = append(instances.Requirements, requirement)
 		}
 		r.MarkKept(field)
 	}
@@ -96,24 +96,24 @@ func convertOperator(operator string, values source.Field) (corev1.NodeSelectorO
 }
 
 // hasRequirement reports whether there is a requirement for one of the labels.
-func hasRequirement(in *v1alpha1.Instances, keys ...string) bool {
-	return slices.ContainsFunc(in.Requirements, func(r v1alpha1.Requirement) bool { return slices.Contains(keys, r.Key) })
+func hasRequirement(instances *v1alpha1.Instances, keys ...string) bool {
+	return slices.ContainsFunc(instances.Requirements, func(r v1alpha1.Requirement) bool { return slices.Contains(keys, r.Key) })
 }
 
 // writeWebhookDefaults sets the defaults that Karpenter's webhook used to write into a Provisioner.
 // Current versions have no such webhook.
-func writeWebhookDefaults(name string, spec source.Field, in *v1alpha1.Instances) {
+func writeWebhookDefaults(name string, spec source.Field, instances *v1alpha1.Instances) {
 	list := spec.At("requirements")
-	if in.CapacityTypes == nil && !hasRequirement(in, capacityKey) {
-		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand"}
+	if instances.CapacityTypes == nil && !hasRequirement(instances, capacityKey) {
+		instances.CapacityTypes = []v1alpha1.CapacityType{"on-demand"}
 		list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter's webhook set on-demand, and croft.yaml sets it")
 	}
-	if in.Architectures == nil && !hasRequirement(in, corev1.LabelArchStable) {
-		in.Architectures = []v1alpha1.Architecture{"amd64"}
+	if instances.Architectures == nil && !hasRequirement(instances, corev1.LabelArchStable) {
+		instances.Architectures = []v1alpha1.Architecture{"amd64"}
 		list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter's webhook set amd64, and croft.yaml sets it")
 	}
-	if nodeclass.IsAWS(spec) && in.InstanceTypes == nil && !hasRequirement(in, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
-		in.Requirements = append(in.Requirements,
+	if nodeclass.IsAWS(spec) && instances.InstanceTypes == nil && !hasRequirement(instances, corev1.LabelInstanceTypeStable, awsInstance+"family", awsInstance+"category", awsInstance+"generation") {
+		instances.Requirements = append(instances.Requirements,
 			v1alpha1.Requirement{Key: awsInstance + "category", Operator: corev1.NodeSelectorOpIn, Values: []string{"c", "m", "r"}},
 			v1alpha1.Requirement{Key: awsInstance + "generation", Operator: corev1.NodeSelectorOpGt, Values: []string{"2"}})
 		list.MarkUnset(draft.PoolField(name, "instances.requirements"), "no instance type, family, category or generation: Karpenter's webhook required the categories c, m and r, "+
@@ -123,16 +123,16 @@ func writeWebhookDefaults(name string, spec source.Field, in *v1alpha1.Instances
 
 // allowAnyInstance makes a NodePool's defaults explicit: without requirements it accepts every
 // instance, but a Pool defaults to on-demand and amd64.
-func allowAnyInstance(name string, list source.Field, in *v1alpha1.Instances) {
-	if in.CapacityTypes == nil {
-		in.CapacityTypes = []v1alpha1.CapacityType{"on-demand", "spot", "reserved"}
-		if !hasRequirement(in, capacityKey) {
+func allowAnyInstance(name string, list source.Field, instances *v1alpha1.Instances) {
+	if instances.CapacityTypes == nil {
+		instances.CapacityTypes = []v1alpha1.CapacityType{"on-demand", "spot", "reserved"}
+		if !hasRequirement(instances, capacityKey) {
 			list.MarkUnset(draft.PoolField(name, "instances.capacityTypes"), "no capacity type: Karpenter uses all, and croft.yaml names them, since a Pool's default is on-demand")
 		}
 	}
-	if in.Architectures == nil && (in.InstanceTypes == nil || hasRequirement(in, corev1.LabelArchStable)) {
-		in.Architectures = []v1alpha1.Architecture{"amd64", "arm64"}
-		if !hasRequirement(in, corev1.LabelArchStable) {
+	if instances.Architectures == nil && (instances.InstanceTypes == nil || hasRequirement(instances, corev1.LabelArchStable)) {
+		instances.Architectures = []v1alpha1.Architecture{"amd64", "arm64"}
+		if !hasRequirement(instances, corev1.LabelArchStable) {
 			list.MarkUnset(draft.PoolField(name, "instances.architectures"), "no architecture: Karpenter uses all, and croft.yaml names them, since a Pool's default is amd64")
 		}
 	}

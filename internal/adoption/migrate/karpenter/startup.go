@@ -25,8 +25,8 @@ func readStartupTaints(d *draft.Draft, name string, list source.Field, p *v1alph
 			d.ReportLost(f, "pool %s already has a startup taint with this key and effect, and Karpenter refuses two: omit one of them", name)
 			continue
 		}
-		if why := estate.ExplainInvalidStartupTaint(d.Key, t.Key); why != "" {
-			d.ReportLost(f, "pool %s cannot have this startup taint: %s", name, why)
+		if reason := estate.ExplainInvalidStartupTaint(d.Key, t.Key); reason != "" {
+			d.ReportLost(f, "pool %s cannot have this startup taint: %s", name, reason)
 			continue
 		}
 		f.At("timeAdded").MarkNotKept("Kubernetes sets this time")

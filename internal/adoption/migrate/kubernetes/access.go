@@ -29,21 +29,21 @@ func ReadSharing(d *draft.Draft) {
 	for _, t := range d.Tenants {
 		for _, subject := range t.Subjects {
 			var s v1alpha1.Sharer
-			kind, who, _ := strings.Cut(subject, ":")
+			kind, subjectName, _ := strings.Cut(subject, ":")
 			switch kind {
 			case "Group":
-				s.Group = who
+				s.Group = subjectName
 			case "User":
-				s.User = who
+				s.User = subjectName
 			case "ServiceAccount":
-				s.ServiceAccount = who
+				s.ServiceAccount = subjectName
 			default:
 				continue
 			}
-			own := slices.ContainsFunc(t.Spec.Access, func(a v1alpha1.Access) bool {
+			exists := slices.ContainsFunc(t.Spec.Access, func(a v1alpha1.Access) bool {
 				return s.User != "" && a.User == s.User || s.Group != "" && prefix+a.Group == s.Group
 			})
-			if !own {
+			if !exists {
 				t.Spec.Policy.ShareWith = append(t.Spec.Policy.ShareWith, s)
 			}
 		}
@@ -100,44 +100,44 @@ func listBoundGroups(d *draft.Draft) []string {
 func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	source.AccountMetadata(o, draft.TenantField(name, "access"))
 	ref := o.At("roleRef")
-	role, why := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
+	role, reason := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
 	for _, s := range o.At("subjects").Items() {
 		if s.At("kind").Text() == "ServiceAccount" {
 			s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
 			continue
 		}
-		AddSubject(d, name, s, prefix, role, why)
+		AddSubject(d, name, s, prefix, role, reason)
 	}
 	switch {
 	case role == "":
-		ref.MarkNotKept("%s", why)
+		ref.MarkNotKept("%s", reason)
 	case draft.IsManaged(o):
 		ref.MarkKept(draft.TenantField(name, "access"))
 	default:
-		ref.MarkChanged(draft.TenantField(name, "access"), "%s; croft creates its own binding: delete this one when croft's walls are in place, or its rights stay in force", why)
+		ref.MarkChanged(draft.TenantField(name, "access"), "%s; croft creates its own binding: delete this one when croft's walls are in place, or its rights stay in force", reason)
 	}
 }
 
 // AddSubject gives a user or a group access.
-func AddSubject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, why string) {
-	who := s.At("name").Text()
+func AddSubject(d *draft.Draft, name string, s source.Field, prefix string, role v1alpha1.Role, reason string) {
+	subject := s.At("name").Text()
 	if role == "" {
 		s.MarkNotKept("%s; write access: [{%s: %s, role: viewer}] into %s if they only read, or role: operator if they run workloads",
-			why, strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(who, prefix), "tenants."+name)
+			reason, strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(subject, prefix), "tenants."+name)
 		return
 	}
 	access := v1alpha1.Access{Role: role}
 	switch s.At("kind").Text() {
 	case "User":
-		access.User = who
+		access.User = subject
 	case "Group":
-		access.Group = strings.TrimPrefix(who, prefix)
-		if prefix != "" && strings.HasPrefix(who, prefix) {
+		access.Group = strings.TrimPrefix(subject, prefix)
+		if prefix != "" && strings.HasPrefix(subject, prefix) {
 			s.At("name").MarkKeptAs("platform.groupPrefix", "%s is the prefix of all groups", prefix)
 		}
 	}
-	if strings.HasPrefix(who, "system:") {
-		s.MarkNotKept("%s is a group of Kubernetes, and does not identify a team: name a group of your identity provider", who)
+	if strings.HasPrefix(subject, "system:") {
+		s.MarkNotKept("%s is a group of Kubernetes, and does not identify a team: name a group of your identity provider", subject)
 		return
 	}
 	t := d.Tenants[name]

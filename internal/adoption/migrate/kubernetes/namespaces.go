@@ -91,8 +91,8 @@ func KeepMetadata(d *draft.Draft, name string, mark source.Field, value string) 
 	if !estate.IsValidMetadata(&m, name) {
 		return false
 	}
-	own := &d.Tenants[name].Spec.Namespace
-	own.Labels, own.Annotations = addEntries(own.Labels, m.Labels), addEntries(own.Annotations, m.Annotations)
+	metadata := &d.Tenants[name].Spec.Namespace
+	metadata.Labels, metadata.Annotations = addEntries(metadata.Labels, m.Labels), addEntries(metadata.Annotations, m.Annotations)
 	mark.MarkKept(draft.TenantField(name, to))
 	return true
 }
@@ -130,18 +130,18 @@ func SetLevel(d *draft.Draft, name string, l source.Field, some bool) {
 	level := v1alpha1.PodSecurityLevel(l.Text())
 	otherwise := cmp.Or(d.Platform.TenantDefaults.PodSecurity, v1alpha1.PodSecurityBaseline)
 	had := cmp.Or(t.Spec.Policy.PodSecurity, otherwise)
-	known := t.Level.Found() || t.Spec.Policy.PodSecurity != ""
+	hasLevel := t.Level.Found() || t.Spec.Policy.PodSecurity != ""
 	switch stricter := slices.Index(levels, level) - slices.Index(levels, had); {
 	case !slices.Contains(levels, level):
 		d.ReportLost(l, "%q is not a Pod Security level; write privileged, baseline or restricted", l.Text())
 	case level == v1alpha1.PodSecurityPrivileged && some:
 		d.ReportLost(l, "is the level of some namespaces of tenant %s, and croft has one level for a tenant: move them to a separate tenant", name)
-	case known && stricter < 0:
+	case hasLevel && stricter < 0:
 		l.MarkChanged(to, "another label requires %s, which is stricter and applies to all namespaces of the tenant", had)
-	case known && stricter == 0:
+	case hasLevel && stricter == 0:
 		l.MarkKept(to)
 	default:
-		if known {
+		if hasLevel {
 			t.Level.MarkChanged(to, "another label requires %s, which is stricter and applies to all namespaces of the tenant", level)
 		}
 		t.Level, t.Spec.Policy.PodSecurity = l, level

@@ -53,11 +53,11 @@ func ReadQuotas(d *draft.Draft) {
 }
 
 // UnkeptFunc accounts for a part of a quota or of limits that croft.yaml cannot express.
-type UnkeptFunc func(d *draft.Draft, f source.Field, why, kind string)
+type UnkeptFunc func(d *draft.Draft, f source.Field, reason, kind string)
 
 // keepObject is an Unkept for separate objects, which croft leaves unchanged.
-func keepObject(_ *draft.Draft, f source.Field, why, kind string) {
-	f.MarkNotKept("%s: keep this %s in addition to croft's", why, kind)
+func keepObject(_ *draft.Draft, f source.Field, reason, kind string) {
+	f.MarkNotKept("%s: keep this %s in addition to croft's", reason, kind)
 }
 
 // AddQuota adds one quota to the others of its namespace. The smaller of two values of a resource

@@ -22,18 +22,18 @@ var dialects = []struct {
 
 // readDialect reads the dialect from croft's own policies.
 func readDialect(d *draft.Draft) {
-	for _, known := range dialects {
-		for _, o := range d.List(known.group, known.kind) {
+	for _, dialect := range dialects {
+		for _, o := range d.List(dialect.group, dialect.kind) {
 			if !draft.IsManaged(o) {
-				if known.dialect != v1alpha1.DialectCalico {
+				if dialect.dialect != v1alpha1.DialectCalico {
 					reportTiered(d, o)
 				}
 				continue
 			}
 			source.AccountMetadata(o, Wall)
 			o.At("spec").MarkKeptAs("platform.network.dialect", "croft created it")
-			d.Platform.Network.Dialect = known.dialect
-			if known.dialect == v1alpha1.DialectCalico {
+			d.Platform.Network.Dialect = dialect.dialect
+			if dialect.dialect == v1alpha1.DialectCalico {
 				readCalicoSettings(d, o)
 			}
 		}

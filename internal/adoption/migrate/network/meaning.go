@@ -36,8 +36,8 @@ type effect struct {
 // stranger is a namespace that no policy can name.
 const stranger = "croft-migrate-stranger"
 
-func newEffect(p *networkingv1.NetworkPolicy, known []corev1.Namespace) (effect, error) {
-	m, err := evaluatePolicies([]*networkingv1.NetworkPolicy{p}, known)
+func newEffect(p *networkingv1.NetworkPolicy, namespaces []corev1.Namespace) (effect, error) {
+	m, err := evaluatePolicies([]*networkingv1.NetworkPolicy{p}, namespaces)
 	m.everyPod = len(p.Spec.PodSelector.MatchLabels)+len(p.Spec.PodSelector.MatchExpressions) == 0
 	m.ingress = slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress)
 	m.egress = slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
@@ -59,7 +59,7 @@ func SetDefaults(p *networkingv1.NetworkPolicy) {
 // evaluatePolicies evaluates several policies of one namespace at once. Policies in a file may be
 // invalid for an API server.
 func evaluatePolicies(policies []*networkingv1.NetworkPolicy, known []corev1.Namespace) (effect, error) {
-	own := "croft-migrate-own"
+	ownNamespace := "croft-migrate-own"
 	all := map[string]corev1.Namespace{}
 	for _, n := range append(slices.Clone(known),
 		corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: stranger}}, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}) {
@@ -69,15 +69,15 @@ func evaluatePolicies(policies []*networkingv1.NetworkPolicy, known []corev1.Nam
 	placed := make([]networkingv1.NetworkPolicy, len(policies))
 	for i, p := range policies {
 		if p.Namespace != "" {
-			own = p.Namespace
+			ownNamespace = p.Namespace
 		}
 		placed[i] = *p.DeepCopy()
 	}
 	for i := range placed {
-		placed[i].Namespace = own
+		placed[i].Namespace = ownNamespace
 	}
-	if _, ok := all[own]; !ok {
-		all[own] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: own, Labels: addNameLabel(nil, own)}}
+	if _, ok := all[ownNamespace]; !ok {
+		all[ownNamespace] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownNamespace, Labels: addNameLabel(nil, ownNamespace)}}
 	}
 	namespaces := slices.Collect(maps.Values(all))
 	judge, err := netpol.New(namespaces, placed)
@@ -99,22 +99,22 @@ func evaluatePolicies(policies []*networkingv1.NetworkPolicy, known []corev1.Nam
 		return err == nil && v.Ingress.Allowed && v.Allowed
 	}
 	m := effect{
-		inOwn:     allowsIngress(judge, own, own),
-		inOutside: allows(attack.Flow{FromIP: "203.0.113.10", ToNamespace: own}),
-		outOwn:    allowsEgress(judge, own, own),
-		dns: allows(attack.Flow{FromNamespace: own, ToNamespace: metav1.NamespaceSystem,
+		inOwn:     allowsIngress(judge, ownNamespace, ownNamespace),
+		inOutside: allows(attack.Flow{FromIP: "203.0.113.10", ToNamespace: ownNamespace}),
+		outOwn:    allowsEgress(judge, ownNamespace, ownNamespace),
+		dns: allows(attack.Flow{FromNamespace: ownNamespace, ToNamespace: metav1.NamespaceSystem,
 			ToLabels: map[string]string{"k8s-app": "kube-dns"}, Port: 53, Protocol: "UDP"}),
-		internet: allows(attack.Flow{FromNamespace: own, ToIP: "203.0.113.10", Port: 443}),
-		metadata: allows(attack.Flow{FromNamespace: own, ToIP: "169.254.169.254", Port: 80}),
+		internet: allows(attack.Flow{FromNamespace: ownNamespace, ToIP: "203.0.113.10", Port: 443}),
+		metadata: allows(attack.Flow{FromNamespace: ownNamespace, ToIP: "169.254.169.254", Port: 80}),
 	}
 	if m.internet {
 		m.withheld = listWithheld(policies, func(ip string, port int) bool {
-			return allows(attack.Flow{FromNamespace: own, ToIP: ip, Port: port})
+			return allows(attack.Flow{FromNamespace: ownNamespace, ToIP: ip, Port: port})
 		})
 	}
-	m.inEverybody = connects(stranger, own)
+	m.inEverybody = connects(stranger, ownNamespace)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if name != own && name != stranger && !m.inEverybody && connects(name, own) {
+		if name != ownNamespace && name != stranger && !m.inEverybody && connects(name, ownNamespace) {
 			m.in = append(m.in, name)
 		}
 	}

@@ -61,7 +61,7 @@ func ReadPolicies(d *draft.Draft, more map[string][]Policy) {
 
 // ReportPolicy reports croft's equivalent of one policy.
 func ReportPolicy(d *draft.Draft, name string, p Policy) {
-	whole := p.spec
+	field := p.spec
 	where := ""
 	switch {
 	case name == "" && p.Namespace != "":
@@ -70,38 +70,38 @@ func ReportPolicy(d *draft.Draft, name string, p Policy) {
 		where = "; it has no namespace, and croft migrate assumes that every tenant's namespaces have it"
 	}
 	if draft.IsManaged(p.object) {
-		whole.MarkKeptAs(Wall, "croft created it")
+		field.MarkKeptAs(Wall, "croft created it")
 		readNameServers(d, p)
 		readAgreement(d, name, p)
 		return
 	}
 	m, err := newEffect(p.NetworkPolicy, listConcerned(d, p))
 	if err != nil {
-		whole.Account(source.NotKept, "", err.Error())
-		d.ReportProblem(whole, "%v", err)
+		field.Account(source.NotKept, "", err.Error())
+		d.ReportProblem(field, "%v", err)
 		return
 	}
 	if !m.everyPod {
-		whole.Account(source.Changed, Wall, "selects only some pods, and stays in addition to croft's: since policies only add permissions, connections that croft's policies allow "+
+		field.Account(source.Changed, Wall, "selects only some pods, and stays in addition to croft's: since policies only add permissions, connections that croft's policies allow "+
 			"(the tenant's own pods, DNS, platform services) are no longer denied"+where)
 		return
 	}
 	report := func(outcome source.Outcome, message string) {
 		if message != "" {
-			whole.Account(outcome, Wall, message)
+			field.Account(outcome, Wall, message)
 		}
 		if outcome == source.NotKept && (name != "" || p.Namespace == "") {
-			d.ReportProblem(whole, "%s", message)
+			d.ReportProblem(field, "%s", message)
 		}
 	}
 	report(classifyIngress(d, p, m, where))
 	report(classifyEgress(m, where))
 	if m.egress && len(m.withheld) > 0 {
-		d.ReportLost(whole, "denies pods connections to %s: croft's egress: Open allows them, and policies only add permissions; set network.egress: Restricted with allowCIDRs, "+
+		d.ReportLost(field, "denies pods connections to %s: croft's egress: Open allows them, and policies only add permissions; set network.egress: Restricted with allowCIDRs, "+
 			"or deny them at the cluster's edge", strings.Join(m.withheld, ", "))
 	}
 	if !m.ingress && !m.egress {
-		whole.Account(source.NotKept, "", "has no direction, and no effect"+where)
+		field.Account(source.NotKept, "", "has no direction, and no effect"+where)
 	}
 }
 
@@ -174,7 +174,7 @@ func readEgress(d *draft.Draft, name string, policies []Policy) {
 		}
 		restricts = restricts || m.egress && m.everyPod
 	}
-	if whole, err := evaluatePolicies(all, nil); err != nil || !restricts || whole.internet {
+	if together, err := evaluatePolicies(all, nil); err != nil || !restricts || together.internet {
 		return
 	}
 	to := "platform.tenantDefaults.egress"

@@ -26,11 +26,11 @@ type target struct {
 
 // newCroftTarget returns the class of a pool in croft.yaml as the target.
 func newCroftTarget(pool string, class *v1alpha1.AWSNodeClass) target {
-	whole := draft.PoolField(pool, "nodeClass.aws")
-	return target{name: whole, inDeclaration: true, at: func(field string) string {
+	path := draft.PoolField(pool, "nodeClass.aws")
+	return target{name: path, inDeclaration: true, at: func(field string) string {
 		switch field {
 		case "":
-			return whole
+			return path
 		case "amiSelectorTerms":
 			if class.AMIAlias != "" {
 				field = "amiAlias"
@@ -40,7 +40,7 @@ func newCroftTarget(pool string, class *v1alpha1.AWSNodeClass) target {
 				field = "discovery"
 			}
 		}
-		return whole + "." + field
+		return path + "." + field
 	}}
 }
 
@@ -131,21 +131,21 @@ func shortenTerms(class *v1alpha1.AWSNodeClass) {
 // to it.
 func writeOwnClass(d *draft.Draft, name string, t template, p *draft.Pool) {
 	// Two pools may share a template, but have different kubelet settings.
-	made := t.spec.Object().ID() + source.Abridge(t.kubelet.Value())
-	class, known := d.Classes[made]
-	if !known {
+	key := t.spec.Object().ID() + source.Abridge(t.kubelet.Value())
+	class, ok := d.Classes[key]
+	if !ok {
 		class = t.name
 		if slices.ContainsFunc(d.Manifests, func(m *unstructured.Unstructured) bool { return m.GetName() == class }) {
 			class += "-" + p.From.Name
 		}
-		d.Classes[made] = class
+		d.Classes[key] = class
 	}
 	to := newClassTarget(class)
 	if t.isNodeClass {
 		source.AccountMetadata(t.spec.Object(), to.at(""))
 	}
 	spec := buildClassSpec(d, name, t, to)
-	if !known {
+	if !ok {
 		d.Manifests = append(d.Manifests, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": draft.AWSGroup + "/v1", "kind": "EC2NodeClass",
 			"metadata": map[string]any{"name": class}, "spec": normalizeJSON(spec),

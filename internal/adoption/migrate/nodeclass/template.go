@@ -85,11 +85,11 @@ func (t template) getProfile(d *draft.Draft) string {
 // set them.
 func isSharedDNS(d *draft.Draft, dns []string) bool {
 	for _, o := range d.KarpenterPools() {
-		of := o.At("spec", "kubeletConfiguration", "clusterDNS")
+		addresses := o.At("spec", "kubeletConfiguration", "clusterDNS")
 		if o.Kind == "NodePool" {
-			of = o.At("spec", "template", "spec", "kubelet", "clusterDNS")
+			addresses = o.At("spec", "template", "spec", "kubelet", "clusterDNS")
 		}
-		if !slices.Equal(of.Texts(), dns) {
+		if !slices.Equal(addresses.Texts(), dns) {
 			return false
 		}
 	}

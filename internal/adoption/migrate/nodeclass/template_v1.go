@@ -109,7 +109,7 @@ func convertTemplate(d *draft.Draft, pool string, t template, to target) map[str
 		reportDefaults(t.spec, to)
 	} else {
 		copyTags(t.spec.At("tags"), spec, to)
-		if _, said := spec["metadataOptions"]; !said {
+		if _, ok := spec["metadataOptions"]; !ok {
 			spec["metadataOptions"] = map[string]any{
 				"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": float64(2), "httpTokens": "required",
 			}

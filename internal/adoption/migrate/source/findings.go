@@ -17,7 +17,7 @@ func (o *Object) Findings() []Finding {
 		path := f.path
 		for depth := len(path); depth >= 0; depth-- {
 			key := strings.Join(path[:depth], "\x00")
-			if _, said := o.entries[key]; said {
+			if _, ok := o.entries[key]; ok {
 				counts[key]++
 				return
 			}
