@@ -354,7 +354,7 @@ func TestHundredNodesAtOnce(t *testing.T) {
 // lets calls fail, and hides new interfaces for some time. It fails if at the end an interface
 // is left over or missing.
 func TestKeeperIsKilled(t *testing.T) {
-	rounds := 200
+	rounds := 100
 	if testing.Short() || !sandbox.All() {
 		rounds = 12
 	}
