@@ -47,9 +47,9 @@ func dashboardHostile(t *testing.T, d *dashboardCluster) {
 // writeHostile writes a text into a failed pod, into an event and into a RoleBinding of the tenant bank.
 func (d *dashboardCluster) writeHostile(t *testing.T, name, text string) {
 	t.Helper()
-	isLong := len(text) > 100<<10 // annotations are shorter, and an object has at most a megabyte and a half
+	isLong := len(text) > 100<<10 // a pod of a tenant has at most 48 KiB without its status, and an event at most a megabyte and a half
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: name, Annotations: map[string]string{"note": text[:min(len(text), 100_000)]}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: name, Annotations: map[string]string{"note": text[:min(len(text), 20_000)]}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "ledger:1"}}},
 	}
 	now := metav1.Now()
