@@ -310,6 +310,10 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if types, _ := spec["serviceTypes"].([]any); field == "loadBalancerClasses" && !slices.Contains(types, any(string(corev1.ServiceTypeLoadBalancer))) {
 			continue // they apply to LoadBalancers only
 		}
+		trial, _ := spec["trial"].([]any)
+		if _, isForced := spec["runtimeClassForce"]; field == "runtimeClasses" && isForced && !slices.Contains(trial, any("runtimeClass")) {
+			continue // pods with another class than the forced one are refused anyway
+		}
 		widened := widen(field, spec[field], other[field], another.Namespaces[0])
 		if widened == nil {
 			continue

@@ -50,7 +50,11 @@ func (d *dashboardCluster) writeHostile(t *testing.T, name, text string) {
 	isLong := len(text) > 100<<10 // a pod of a tenant has at most 48 KiB without its status, and an event at most a megabyte and a half
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: name, Annotations: map[string]string{"note": text[:min(len(text), 20_000)]}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "ledger:1"}}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Image: "ledger:1"}},
+			// On a node, it would be running soon.
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.org/failed"}},
+		},
 	}
 	now := metav1.Now()
 	for _, o := range []client.Object{
