@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/observe/events"
 )
 
@@ -96,7 +97,7 @@ func explainWaiting(s *Snapshot, pod *corev1.Pod, c container) (id, text string)
 			return rowEnds, "does not stay up: " + message
 		}
 		id, text := explainEnd(s, pod, c, last)
-		return id, fmt.Sprintf("%s; restarted %d times, and the next restart waits (%s)", text, c.RestartCount, w.Reason)
+		return id, fmt.Sprintf("%s; restarted %s, and the next restart waits (%s)", text, wording.FormatCount(int(c.RestartCount), "time"), w.Reason)
 	case "CreateContainerConfigError", "CreateContainerError":
 		return rowConfig, "cannot be created: " + message
 	case "RunContainerError", "StartError", "PostStartHookError":
@@ -250,7 +251,7 @@ func describeRestarts(s *Snapshot, pod *corev1.Pod) string {
 			if probe := findKillingProbe(s, pod, c, t); probe != "" {
 				because = ", because its " + strings.ToLower(probe) + " probe failed"
 			}
-			return fmt.Sprintf("; %s %s was restarted %d times, the last time after exit code %d (%s)%s", c.kind, c.Name, c.RestartCount, t.ExitCode, t.Reason, because)
+			return fmt.Sprintf("; %s %s was restarted %s, the last time after exit code %d (%s)%s", c.kind, c.Name, wording.FormatCount(int(c.RestartCount), "time"), t.ExitCode, t.Reason, because)
 		}
 	}
 	return ""

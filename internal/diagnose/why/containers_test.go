@@ -160,10 +160,10 @@ func TestFailedPods(t *testing.T) {
 func TestRestarts(t *testing.T) {
 	pod := podOf("web", "ReplicaSet", "web", isReady)
 	status := running(time.Minute, ptr.To(true))
-	status.RestartCount, status.LastTerminationState = 3, terminated(137, "OOMKilled", "")
+	status.RestartCount, status.LastTerminationState = 1, terminated(137, "OOMKilled", "")
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 	for text, events := range map[string][]corev1.Event{
-		"restarted 3 times, the last time after exit code 137 (OOMKilled)":                 nil,
+		"restarted 1 time, the last time after exit code 137 (OOMKilled)":                  nil,
 		"the last time after exit code 137 (OOMKilled), because its liveness probe failed": killing("liveness"),
 	} {
 		story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}, Events: events})

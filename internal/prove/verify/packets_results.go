@@ -10,6 +10,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/prove/dial"
 	"croft.dev/croft/internal/rules/attack"
 	"croft.dev/croft/internal/walls/wall/network"
@@ -207,7 +208,8 @@ func summarizePackets(connections []connection, dns bool) []Result {
 		}
 		result := newResult(a, Held, "")
 		if own+open > 0 {
-			result.Message = fmt.Sprintf("open: the kubelet's port of the pod's own node from %d pods, of other nodes %d times with open egress", own, open)
+			result.Message = fmt.Sprintf("open: the kubelet's port of the pod's own node from %s, of other nodes %s with open egress",
+				wording.FormatCount(own, "pod"), wording.FormatCount(open, "time"))
 		}
 		if len(wrong) > 0 {
 			result.Result, result.Breaches = Breached, wrong
