@@ -76,6 +76,10 @@ func (r row) isGood() bool {
 	return r.Outcomes[verify.Held] > 0 && r.Outcomes[verify.Breached]+r.Outcomes[verify.BlockedElsewhere] == 0 && len(r.Problems) == 0
 }
 
+// Count returns the number of attacks and mirrors with an outcome. The page's template cannot use
+// a text as a key of Outcomes.
+func (r row) Count(outcome string) int { return r.Outcomes[verify.Outcome(outcome)] }
+
 func main() {
 	bin := flag.String("bin", "bin", "directory of croft, croft-sandbox and the API servers")
 	out := flag.String("o", "docs/reference/versions.md", "the file to write")
@@ -111,11 +115,17 @@ func run(ctx context.Context, bin, out, only string) error {
 	if only != "" {
 		return errors.Join(errs...)
 	}
-	var text bytes.Buffer
-	if err := template.Must(template.New("").Parse(page)).Execute(&text, rows); err != nil {
+	text, err := writePage(rows)
+	if err != nil {
 		return err
 	}
-	return errors.Join(append(errs, os.WriteFile(out, text.Bytes(), 0o600))...)
+	return errors.Join(append(errs, os.WriteFile(out, text, 0o600))...)
+}
+
+func writePage(rows []row) ([]byte, error) {
+	var text bytes.Buffer
+	err := template.Must(template.New("").Parse(page)).Execute(&text, rows)
+	return text.Bytes(), err
 }
 
 // runSequence runs trials in one sandbox, one after the other.
