@@ -121,7 +121,7 @@ func (r *replay) add(e event) {
 		r.checkPools(e, before, disturbed.before)
 		r.checkDomains(e, before)
 	case "Tenant":
-		r.checkDeletion(e)
+		r.checkDeletion(e, before)
 	case "ResourceQuota":
 		r.checkShares(e, before)
 	case "RoleBinding":
@@ -219,10 +219,12 @@ func (r *replay) checkOwner(e event, before client.Object) {
 	}
 }
 
-// checkDeletion expects no namespaces to remain after a tenant with deletion: Delete.
-func (r *replay) checkDeletion(e event) {
+// checkDeletion expects no namespaces to remain after a tenant with deletion: Delete. The API server
+// deletes a tenant at once that was never valid: retained namespaces of an earlier tenant of this name
+// then remain.
+func (r *replay) checkDeletion(e event, before client.Object) {
 	tenant, ok := e.object.(*v1alpha1.Tenant)
-	if !ok || !e.deleted || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
+	if !ok || !e.deleted || tenant.Spec.Deletion != v1alpha1.DeletionDelete || before == nil || before.GetDeletionTimestamp() == nil {
 		return
 	}
 	for _, n := range all[*corev1.Namespace](r) {

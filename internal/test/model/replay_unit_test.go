@@ -96,6 +96,8 @@ func TestInvariants(t *testing.T) {
 	offered.Annotations[v1alpha1.CreatedAnnotation] = ""
 	deleting := namespaceOf("t1", "t1", "p0", "")
 	deleting.DeletionTimestamp = &metav1.Time{}
+	leaving := tenantOf("t1", "10")
+	leaving.DeletionTimestamp = &metav1.Time{}
 	isolation := owned(&networkingv1.NetworkPolicy{}, "t1", "croft-isolation", "t1")
 	for _, test := range []struct {
 		name   string
@@ -111,9 +113,12 @@ func TestInvariants(t *testing.T) {
 		{"an admin removes its tenant", func(w *writer) {
 			w.stand("t1", "t1", "").add(namespaceOf("t1", "", "p0", ""), false, true).write(namespaceOf("t1", "", "p0", ""))
 		}, ""},
-		{"a namespace remains", func(w *writer) { w.stand("t1", "t1", "").delete(tenantOf("t1", "10")) }, familyOwner},
+		{"a namespace remains", func(w *writer) { w.stand("t1", "t1", "").write(leaving).delete(leaving) }, familyOwner},
+		{"a namespace remains after a tenant that croft did not accept", func(w *writer) {
+			w.stand("t1", "t1", "").delete(tenantOf("t1", "10"))
+		}, ""},
 		{"the namespace is deleted first", func(w *writer) {
-			w.stand("t1", "t1", "").delete(namespaceOf("t1", "t1", "p0", "")).delete(tenantOf("t1", "10"))
+			w.stand("t1", "t1", "").write(leaving).delete(namespaceOf("t1", "t1", "p0", "")).delete(leaving)
 		}, ""},
 
 		{"rules with another pool", func(w *writer) { w.stand("t1", "t1", "").write(namespaceOf("t1", "t1", "p0,p1", "")) }, familyPlacement},
