@@ -182,6 +182,9 @@ func answer(req *http.Request, code int, body any) *http.Response {
 // bug is a planted bug: croft with it violates one family of invariants.
 type bug struct {
 	family string
+	// patience is the time until the model reports a difference from the declared state, or 0 for the
+	// usual one.
+	patience time.Duration
 	// write changes an object that the operator writes, or returns true to drop the write and
 	// answer as if it had been stored.
 	write func(method, path string, object map[string]any) (drop bool)
@@ -305,6 +308,8 @@ func bugs() []*bug {
 			return method == http.MethodPatch && strings.HasSuffix(path, "/networkpolicies/"+name)
 		}
 	}
+	// These bugs leave differences forever.
+	const lasting = 20 * time.Second
 	return []*bug{
 		{family: familyPlacement, write: setRule("pools", func(string) string { return strings.Join(poolNames, ",") })},
 		{family: familyOwner, write: func(method, path string, object map[string]any) bool {
@@ -316,8 +321,8 @@ func bugs() []*bug {
 		{family: familyCounted, reads: "/resourcequotas", read: inForce(true)},
 		{family: familyWalls, write: drop("croft-isolation")},
 		{family: familyShares, reads: "/resourcequotas", read: inForce(false)},
-		{family: familyDomains, write: setRule("domains", func(now string) string { return now + "," + domainNames[0] })},
-		{family: familyRender, write: drop("croft-egress")},
+		{family: familyDomains, patience: lasting, write: setRule("domains", func(now string) string { return now + "," + domainNames[0] })},
+		{family: familyRender, patience: lasting, write: drop("croft-egress")},
 		{family: familySteady, run: writeForever},
 	}
 }

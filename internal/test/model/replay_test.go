@@ -61,12 +61,18 @@ type event struct {
 	byAdmin bool
 }
 
+// disturbance is an admin's last change of an object, and the version before the first of them.
+type disturbance struct {
+	event
+	before client.Object
+}
+
 // replay evaluates the invariants at each revision.
 type replay struct {
 	objects map[ref]client.Object
 	// disturbed are the objects that an admin has changed or deleted, and that croft has not
-	// restored yet, each with the admin's event.
-	disturbed map[ref]event
+	// restored yet.
+	disturbed map[ref]disturbance
 	// declared are the specs of each tenant that the operator may still be applying: it observes
 	// a new spec a moment later.
 	declared   map[string][]*v1alpha1.TenantSpec
@@ -74,7 +80,7 @@ type replay struct {
 }
 
 func newReplay() *replay {
-	return &replay{objects: map[ref]client.Object{}, disturbed: map[ref]event{}, declared: map[string][]*v1alpha1.TenantSpec{}}
+	return &replay{objects: map[ref]client.Object{}, disturbed: map[ref]disturbance{}, declared: map[string][]*v1alpha1.TenantSpec{}}
 }
 
 // settle records that the operator has applied the current specs. A tenant that is not Ready keeps
@@ -100,7 +106,8 @@ func (r *replay) add(e event) {
 	} else {
 		r.objects[e.ref] = e.object
 	}
-	r.trackAdmins(e)
+	disturbed := r.disturbed[e.ref]
+	r.trackAdmins(e, before)
 	r.trackSpecs(e, before)
 	if e.kind == "Pod" {
 		r.checkPod(e, before)
@@ -111,10 +118,10 @@ func (r *replay) add(e event) {
 	switch e.kind {
 	case "Namespace":
 		r.checkOwner(e, before)
-		r.checkPools(e, before)
+		r.checkPools(e, before, disturbed.before)
 		r.checkDomains(e, before)
 	case "Tenant":
-		r.checkDeletion(e)
+		r.checkDeletion(e, before)
 	case "ResourceQuota":
 		r.checkShares(e, before)
 	case "RoleBinding":
@@ -138,12 +145,15 @@ func (r *replay) trackSpecs(e event, before client.Object) {
 }
 
 // trackAdmins updates the objects that an admin has disturbed.
-func (r *replay) trackAdmins(e event) {
+func (r *replay) trackAdmins(e event, before client.Object) {
 	if e.kind == "Tenant" {
 		return
 	}
 	if e.byAdmin {
-		r.disturbed[e.ref] = e
+		if earlier, ok := r.disturbed[e.ref]; ok {
+			before = earlier.before
+		}
+		r.disturbed[e.ref] = disturbance{e, before}
 		return
 	}
 	switch o := e.object.(type) {
@@ -209,10 +219,12 @@ func (r *replay) checkOwner(e event, before client.Object) {
 	}
 }
 
-// checkDeletion expects no namespaces to remain after a tenant with deletion: Delete.
-func (r *replay) checkDeletion(e event) {
+// checkDeletion expects no namespaces to remain after a tenant with deletion: Delete. The API server
+// deletes a tenant at once that was never valid: retained namespaces of an earlier tenant of this name
+// then remain.
+func (r *replay) checkDeletion(e event, before client.Object) {
 	tenant, ok := e.object.(*v1alpha1.Tenant)
-	if !ok || !e.deleted || tenant.Spec.Deletion != v1alpha1.DeletionDelete {
+	if !ok || !e.deleted || tenant.Spec.Deletion != v1alpha1.DeletionDelete || before == nil || before.GetDeletionTimestamp() == nil {
 		return
 	}
 	for _, n := range all[*corev1.Namespace](r) {
@@ -227,11 +239,16 @@ func (r *replay) isDisturbed(kind, namespace, name string) bool {
 	return is
 }
 
-// checkPools expects the rules by which pods are placed to have only pools of the tenant.
-func (r *replay) checkPools(e event, before client.Object) {
+// checkPools expects the rules by which pods are placed to have only pools of the tenant. undisturbed
+// is the version before admins' changes, or nil. croft may restore it, also after the tenant has moved
+// to other pools: a namespace that is retained keeps its rules.
+func (r *replay) checkPools(e event, before, undisturbed client.Object) {
 	tenant := e.object.GetLabels()[v1alpha1.TenantLabel]
 	pools := listRule(e.object, "pools")
 	if e.deleted || tenant == "" || before != nil && slices.Equal(pools, listRule(before, "pools")) {
+		return
+	}
+	if undisturbed != nil && undisturbed.GetLabels()[v1alpha1.TenantLabel] == tenant && slices.Equal(pools, listRule(undisturbed, "pools")) {
 		return
 	}
 	for _, pool := range pools {

@@ -13,8 +13,12 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// writer builds a history.
-type writer struct{ events []event }
+// writer builds a history. If settle is not 0, the operator has applied everything after so many
+// events.
+type writer struct {
+	events []event
+	settle int
+}
 
 func (w *writer) add(o client.Object, deleted, byAdmin bool) *writer {
 	w.events = append(w.events, event{revision: uint64(len(w.events) + 1), ref: refOf(o), object: o, deleted: deleted, byAdmin: byAdmin})
@@ -74,12 +78,26 @@ func podOf(namespace, pool string, tolerations ...corev1.Toleration) *corev1.Pod
 	}}
 }
 
+// restorePools deletes a tenant that retains a namespace. Then an admin removes the rules of the
+// namespace, and croft writes others.
+func restorePools(w *writer, pools string) {
+	bare := namespaceOf("n1", "t1", "", "")
+	delete(bare.Annotations, v1alpha1.RulesAnnotationPrefix+"pools")
+	retaining := tenantOf("t1", "10")
+	retaining.Spec.Deletion = v1alpha1.DeletionRetain
+	w.stand("t1", "n1", "").write(retaining).delete(accessTo("n1", "t1")).delete(retaining)
+	w.settle = len(w.events)
+	w.add(bare, false, true).write(namespaceOf("n1", "t1", pools, ""))
+}
+
 // TestInvariants expects each violation to be found, and nothing else to be reported.
 func TestInvariants(t *testing.T) {
 	offered := namespaceOf("n1", "", "p0", "")
 	offered.Annotations[v1alpha1.CreatedAnnotation] = ""
 	deleting := namespaceOf("t1", "t1", "p0", "")
 	deleting.DeletionTimestamp = &metav1.Time{}
+	leaving := tenantOf("t1", "10")
+	leaving.DeletionTimestamp = &metav1.Time{}
 	isolation := owned(&networkingv1.NetworkPolicy{}, "t1", "croft-isolation", "t1")
 	for _, test := range []struct {
 		name   string
@@ -95,12 +113,17 @@ func TestInvariants(t *testing.T) {
 		{"an admin removes its tenant", func(w *writer) {
 			w.stand("t1", "t1", "").add(namespaceOf("t1", "", "p0", ""), false, true).write(namespaceOf("t1", "", "p0", ""))
 		}, ""},
-		{"a namespace remains", func(w *writer) { w.stand("t1", "t1", "").delete(tenantOf("t1", "10")) }, familyOwner},
+		{"a namespace remains", func(w *writer) { w.stand("t1", "t1", "").write(leaving).delete(leaving) }, familyOwner},
+		{"a namespace remains after a tenant that croft did not accept", func(w *writer) {
+			w.stand("t1", "t1", "").delete(tenantOf("t1", "10"))
+		}, ""},
 		{"the namespace is deleted first", func(w *writer) {
-			w.stand("t1", "t1", "").delete(namespaceOf("t1", "t1", "p0", "")).delete(tenantOf("t1", "10"))
+			w.stand("t1", "t1", "").write(leaving).delete(namespaceOf("t1", "t1", "p0", "")).delete(leaving)
 		}, ""},
 
 		{"rules with another pool", func(w *writer) { w.stand("t1", "t1", "").write(namespaceOf("t1", "t1", "p0,p1", "")) }, familyPlacement},
+		{"croft restores rules of a retained namespace", func(w *writer) { restorePools(w, "p0") }, ""},
+		{"croft restores rules with another pool", func(w *writer) { restorePools(w, "p1") }, familyPlacement},
 		{"a pod on its own pool", func(w *writer) { w.stand("t1", "t1", "").write(podOf("t1", "p0")) }, ""},
 		{"a pod on another pool", func(w *writer) { w.stand("t1", "t1", "").write(podOf("t1", "p1")) }, familyPlacement},
 		{"a pod on any pool", func(w *writer) { w.stand("t1", "t1", "").write(podOf("t1", "")) }, familyPlacement},
@@ -154,7 +177,10 @@ func TestInvariants(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := &writer{}, newReplay()
 			test.build(w)
-			for _, e := range w.events {
+			for i, e := range w.events {
+				if w.settle > 0 && i == w.settle {
+					r.settle()
+				}
 				r.add(e)
 			}
 			switch {

@@ -38,6 +38,7 @@ func TestTenant(t *testing.T) {
 		{"a domain is another's, and then is not", domainMended},
 		{"a tenant is written that croft check refuses", tenantRefused},
 		{"a namespace is refused, and then adopted", namespaceAdopted},
+		{"a namespace is another tenant's", namespaceContested},
 		{"a namespace loses its label", namespaceUnlabelled},
 		{"labels and annotations of namespaces are declared", namespaceLabelled},
 		{"objects of namespaces are declared", objectsMaintained},

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/operate/operator/operatortest"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 func namespaceAdopted(f *fixture) {
@@ -25,9 +27,41 @@ func namespaceAdopted(f *fixture) {
 		f.Errorf("namespaces = %v", legacy.Status.Namespaces)
 	}
 	f.AwaitEvent(legacy, v1alpha1.ReasonNamespaceNotOwned, "namespace legacy exists already")
+
+	// The other namespace gets the walls of a new spec.
+	allowsEgress := func() bool {
+		return slices.ContainsFunc(f.ListPolicies("fresh"), func(p networkingv1.NetworkPolicy) bool { return p.Name == network.EgressPolicy })
+	}
+	if !allowsEgress() {
+		f.Error("egress is not allowed")
+	}
+	f.Patch(legacy, `{"spec":{"network":{"egress":"Restricted"}}}`)
+	f.Await("egress to be restricted", func() string {
+		if allowsEgress() {
+			return "it is allowed"
+		}
+		return ""
+	})
 	f.Patch(operatortest.NewNamespace("legacy"), `{"metadata":{"annotations":{"croft.dev/adopt":"adopting"}}}`)
 	f.AwaitReady(legacy)
 	f.AwaitEvent(legacy, "NamespaceAdopted", "legacy")
+}
+
+// namespaceContested fails if a tenant that may not have another tenant's namespace revokes access to
+// it.
+func namespaceContested(f *fixture) {
+	older, owner := operatortest.NewTenant("older", "apps"), operatortest.NewTenant("owner", "apps")
+	owner.Spec.Namespaces = []string{"owner", "contested"}
+	f.Create(older)
+	f.AwaitReady(older)
+	f.Create(owner)
+	f.AwaitReady(owner)
+	before := f.CountBindings("contested")
+	f.Patch(older, `{"spec":{"namespaces":["older","contested"],"access":[]}}`)
+	f.AwaitCondition(older, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned)
+	if after := f.CountBindings("contested"); before == 0 || after != before {
+		f.Errorf("%d bindings, then %d", before, after)
+	}
 }
 
 // adopt declares a tenant with two namespaces: croft adopts the first and creates the second.
