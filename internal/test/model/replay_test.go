@@ -411,7 +411,7 @@ func (r *replay) checkWalls(e event) {
 
 // checkShares expects the shares of a tenant's namespaces to be within its quota whenever one of
 // them is raised. A share counts until its reduction is in force. A share that an admin has changed
-// does not count.
+// does not count, nor does a share in a namespace that an admin has taken from the tenant.
 func (r *replay) checkShares(e event, before client.Object) {
 	raised, ok := e.object.(*corev1.ResourceQuota)
 	name := e.object.GetLabels()[v1alpha1.TenantLabel]
@@ -430,6 +430,9 @@ func (r *replay) checkShares(e event, before client.Object) {
 			}
 			if r.isDisturbed("ResourceQuota", q.Namespace, q.Name) {
 				return
+			}
+			if n := r.namespace(q.Namespace); n != nil && n.Labels[v1alpha1.TenantLabel] != name && r.isDisturbed("Namespace", "", n.Name) {
+				continue
 			}
 			share := q.Spec.Hard[resource]
 			if inForce := q.Status.Hard[resource]; inForce.Cmp(share) > 0 {

@@ -163,6 +163,10 @@ func TestInvariants(t *testing.T) {
 			w.stand("t1", "t1", "").write(quotaOf("t1", "t1", "6", "10")).write(quotaOf("t1-b", "t1", "4", ""))
 		}, familyShares},
 		{"an admin raises a share", func(w *writer) { w.stand("t1", "t1", "").add(quotaOf("t1-b", "t1", "100", ""), false, true) }, ""},
+		{"an admin takes a retained namespace from the tenant", func(w *writer) {
+			w.stand("t1", "t1", "").write(quotaOf("t1", "t1", "6", "6")).write(namespaceOf("n1", "t1", "p0", "")).write(quotaOf("n1", "t1", "4", "4"))
+			w.add(namespaceOf("n1", "", "p0", ""), false, true).write(quotaOf("t1", "t1", "10", "10"))
+		}, ""},
 		{"the quota is lowered", func(w *writer) { w.stand("t1", "t1", "").add(tenantOf("t1", "2"), false, true) }, ""},
 
 		{"two owners", func(w *writer) { w.stand("t1", "t1", "a.example.com").stand("t2", "t2", "a.example.com") }, familyDomains},
