@@ -420,7 +420,11 @@ func (r *replay) checkShares(e event, before client.Object) {
 	}
 	was, _ := before.(*corev1.ResourceQuota)
 	for resource, hard := range raised.Spec.Hard {
-		if was != nil && hard.Cmp(was.Spec.Hard[resource]) <= 0 {
+		var earlier quantity // a new share of zero is not raised
+		if was != nil {
+			earlier = was.Spec.Hard[resource]
+		}
+		if hard.Cmp(earlier) <= 0 {
 			continue
 		}
 		total, sum, list := r.largestQuota(name, resource), quantity{}, []string{}

@@ -158,6 +158,9 @@ func TestInvariants(t *testing.T) {
 		{"a share within the quota", func(w *writer) {
 			w.stand("t1", "t1", "").write(quotaOf("t1", "t1", "6", "10")).write(quotaOf("t1", "t1", "6", "6")).write(quotaOf("t1-b", "t1", "4", ""))
 		}, ""},
+		{"a new share of zero after a namespace with a large share was given to the tenant", func(w *writer) {
+			w.stand("t1", "t1", "").write(quotaOf("n1", "t2", "60", "60")).write(quotaOf("n1", "t1", "60", "60")).write(quotaOf("n2", "t1", "0", ""))
+		}, ""},
 		{"a share above the quota", func(w *writer) { w.stand("t1", "t1", "").write(quotaOf("t1-b", "t1", "1", "")) }, familyShares},
 		{"a share before another is lowered in force", func(w *writer) {
 			w.stand("t1", "t1", "").write(quotaOf("t1", "t1", "6", "10")).write(quotaOf("t1-b", "t1", "4", ""))
