@@ -249,6 +249,10 @@ verify: lint generated prose ## Check what is not tested: lint, that generated f
 test-all: build gatekeeper flux karpenter-aws cni nodes browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/cyclonus $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
+.PHONY: model
+model: build ## Run random actions and faults against the operator, and check invariants at every revision: some fifteen minutes
+	@CROFT_TEST_MODEL=1 $(GO) test -count 1 -vet=off -v -timeout 60m ./internal/test/model
+
 .PHONY: bench
 bench: build ## Measure croft beside the alternative, as ratios
 	@$(GO) run ./hack/bench
