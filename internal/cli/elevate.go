@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/walls/elevation"
 )
 
@@ -163,7 +164,7 @@ func (a *app) approveElevation(ctx context.Context, tenant, namespace, name stri
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, e); err != nil {
 		return toFailure(oneLineError{explainUnreachable(err)})
 	}
-	printSafely(a.err, "%s requests the role %s in namespace %s for %s: %s\n", escapeLine(e.Spec.RequestedBy), e.Spec.Role, namespace, e.Spec.Duration.Duration, escapeLine(e.Spec.Reason))
+	printSafely(a.err, "%s requests the role %s in namespace %s for %s: %s\n", escapeLine(e.Spec.RequestedBy), e.Spec.Role, namespace, wording.FormatDuration(e.Spec.Duration.Duration), escapeLine(e.Spec.Reason))
 	before := e.DeepCopy()
 	e.Spec.ApprovedBy = user
 	// The patch fails if the request changed since the approver read it.

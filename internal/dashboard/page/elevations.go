@@ -88,7 +88,7 @@ func NewElevations(namespace, tenant string, all []v1alpha1.Elevation, r Elevati
 		}
 		state, verdict := describePhase(e)
 		record.Rows = append(record.Rows, []Cell{
-			{Text: e.Name}, {Text: e.Spec.RequestedBy}, {Text: string(e.Spec.Role)}, {Text: e.Spec.Duration.Duration.String()},
+			{Text: e.Name}, {Text: e.Spec.RequestedBy}, {Text: string(e.Spec.Role)}, {Text: wording.FormatDuration(e.Spec.Duration.Duration)},
 			{Text: cmp.Or(e.Spec.ApprovedBy, "-")}, {Text: state, Verdict: verdict}, {Text: until}, {Text: e.Spec.Reason},
 		})
 	}
@@ -159,7 +159,7 @@ func clipName(name string) string {
 
 // DescribeElevation returns a request in one sentence, in the words of `croft elevate approve`.
 func DescribeElevation(e *v1alpha1.Elevation) string {
-	return e.Spec.RequestedBy + " requests the role " + string(e.Spec.Role) + " in namespace " + e.Namespace + " for " + e.Spec.Duration.Duration.String() + ": " +
+	return e.Spec.RequestedBy + " requests the role " + string(e.Spec.Role) + " in namespace " + e.Namespace + " for " + wording.FormatDuration(e.Spec.Duration.Duration) + ": " +
 		wording.EscapeLine(e.Spec.Reason)
 }
 

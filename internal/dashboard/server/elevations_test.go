@@ -52,7 +52,7 @@ func TestElevations(t *testing.T) {
 	b := startDashboard(t, a)().logIn("ana-token")
 	shown := b.get(elevationsPath)
 	for part, want := range map[string]bool{
-		"eve requests the role operator in namespace shop for 1h0m0s: INC-42": true, "waits for an approver": true, "Refused": true,
+		"eve requests the role operator in namespace shop for 1h: INC-42": true, "waits for an approver": true, "Refused": true,
 		elevationsPath + "/eve-1/approve": true, elevationsPath + "/eve-1/end": true, elevationsPath + "/ana-1/end": true,
 		elevationsPath + "/ana-1/approve": false, elevationsPath + "/eve-2/end": false, "/use": false,
 	} {

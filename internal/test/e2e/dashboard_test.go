@@ -232,7 +232,7 @@ func dashboardViewer(t *testing.T, d *dashboardCluster) {
 		visit{Name: "too short", Path: "/namespaces/shop/elevations", Steps: []step{typeInto("Duration, at least 15m", "5m"), typeInto(reasonLabel, "INC-41"), press("Request")},
 			shows: []string{"the duration must be between 15m and 24h"}},
 		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{typeInto(reasonLabel, "INC-42: the queue is stuck"), press("Request")},
-			shows: []string{"oidc:jane requests the role operator in namespace shop for 1h0m0s: INC-42: the queue is stuck"}},
+			shows: []string{"oidc:jane requests the role operator in namespace shop for 1h: INC-42: the queue is stuck"}},
 		visit{Name: "requested", Steps: []step{press("Request")}, shows: []string{"Pending", "INC-42"}},
 		visit{Name: "another tenant", Path: "/namespaces/bank", status: 404, shows: []string{"Not found"}},
 	))
@@ -261,7 +261,7 @@ func dashboardOperator(t *testing.T, d *dashboardCluster) {
 		visit{Name: "another tenant", Path: "/namespaces/bank", status: 404, shows: []string{"Not found"}},
 		visit{Name: "a workload of another tenant", Path: "/namespaces/bank/workloads/deployment/loans", status: 404, shows: []string{"Not found"}},
 		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{typeInto("Duration, at least 15m", "30m"), typeInto(reasonLabel, "INC-43"), press("Request")},
-			shows: []string{"Request an elevation in shop?", "for 30m0s: INC-43", "croft elevate --tenant shop"}},
+			shows: []string{"Request an elevation in shop?", "for 30m: INC-43", "croft elevate --tenant shop"}},
 		visit{Name: "elevations", Steps: []step{press("Request")}, Notify: d.approve, Awaits: "granted (approved by oidc:pat)", Screenshot: true,
 			shows: []string{"oidc:jane requests", "until", "Use"}},
 		visit{Name: "elevated", Steps: []step{press("Use")}, shows: []string{"Tenant shop", "system:serviceaccount:croft-elevations:oidc-ann-"}},
