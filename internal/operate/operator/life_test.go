@@ -210,8 +210,8 @@ func (l *life) release() {
 func (l *life) end() {
 	l.Helper()
 	l.Patch(l.platform, `{"spec": {"auditors": null, "elevation": null}}`)
-	l.Patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null}}`)
-	l.Patch(l.far, `{"spec": {"networks": null}}`)
+	l.Patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null, "network": null}}`)
+	l.Patch(l.far, `{"spec": {"networks": null, "network": null}}`)
 	l.stands()
 	l.AwaitDeletion(operatortest.NewNamespace("shop-db"))
 	l.AwaitDeletion(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: gitops.Deployer}})

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,37 +122,43 @@ func (s *suite) write(t *testing.T, file string, content any) {
 }
 
 // template writes the template for objects of one tenant. gator passes it no namespace with
-// annotations, so their values are inserted.
+// annotations or labels, so their values are inserted.
 func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant, template client.Object) {
 	t.Helper()
-	var annotations []string
+	var namespace corev1.Namespace
 	for _, o := range wall.TenantObjects(p, tenant) {
 		if o, ok := o.(*corev1.Namespace); ok && o.Name == tenant.Namespaces[0] {
-			for key, value := range o.Annotations {
-				annotations = append(annotations, fmt.Sprintf("%q: %q", key, value))
-			}
+			namespace = *o
 		}
 	}
-	slices.Sort(annotations)
 	object := template.DeepCopyObject().(*unstructured.Unstructured).Object
-	literal := "{" + strings.Join(annotations, ", ") + "}"
 	if !s.blind {
 		replaced(object, "namespaceObject == null || ", "") // a disabled rule does not have it
-		if !replaced(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", literal) {
+		if !replaced(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", formatMap(namespace.Annotations)) {
 			t.Fatal("the template does not read the namespace's annotations")
 		}
+		replaced(object, "namespaceObject.metadata.labels", formatMap(namespace.Labels)) // few templates read them
 	}
 	s.write(t, "template-"+tenant.Name+".yaml", object)
 }
 
-// replaced replaces a text by another in all values that begin with it.
+// formatMap returns a map as a CEL expression.
+func formatMap(entries map[string]string) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		all = append(all, fmt.Sprintf("%q: %q", key, entries[key]))
+	}
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
+// replaced replaces a text by another in all values, and reports whether there was any.
 func replaced(in any, before, after string) bool {
 	found := false
 	switch in := in.(type) {
 	case map[string]any:
 		for key, value := range in {
-			if text, ok := value.(string); ok && strings.HasPrefix(text, before) {
-				in[key], found = after+text[len(before):], true
+			if text, ok := value.(string); ok && strings.Contains(text, before) {
+				in[key], found = strings.ReplaceAll(text, before, after), true
 			}
 			found = replaced(value, before, after) || found
 		}
