@@ -102,6 +102,24 @@ func TestPackets(t *testing.T) {
 	}
 }
 
+// TestPacketsKeepRuntimeClasses fails if croft verify --packets would write or delete a RuntimeClass of the
+// platform, or one without a name.
+func TestPacketsKeepRuntimeClasses(t *testing.T) {
+	for _, class := range []string{"", "gvisor"} {
+		platform := v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
+		platform.Spec.TenantDefaults.Policy.RuntimeClass = &v1alpha1.ForcedRuntimeClass{Force: class}
+		p, err := NewPackets(platform, "apps", "registry.example.org/croft")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range p.scratch.Objects() {
+			if o.GetObjectKind().GroupVersionKind().Kind == "RuntimeClass" {
+				t.Errorf("with the platform's class %q, it writes %q", class, o.GetName())
+			}
+		}
+	}
+}
+
 func TestPacketsWithoutDNS(t *testing.T) {
 	to := packetTargets()
 	to.dns = false

@@ -228,11 +228,14 @@ func (s *Scratch) NewRunner(config *rest.Config, scheme *runtime.Scheme) (*Runne
 // costs.
 func (s *Scratch) Objects() []client.Object {
 	all := append(wall.TenantObjects(s.platform, s.attacker), wall.TenantObjects(s.platform, s.target)...)
-	// The API server refuses pods with a class that does not exist.
-	all = append(all, &nodev1.RuntimeClass{
-		TypeMeta:   metav1.TypeMeta{APIVersion: nodev1.SchemeGroupVersion.String(), Kind: "RuntimeClass"},
-		ObjectMeta: metav1.ObjectMeta{Name: s.attacker.Allowances.RuntimeClass.Force}, Handler: "runc",
-	})
+	// The API server refuses pods with a class that does not exist. Another name is the Platform's
+	// default, whose class verify must neither change nor delete.
+	if class := s.attacker.Allowances.RuntimeClass.Force; class == s.attacker.Namespaces[0] {
+		all = append(all, &nodev1.RuntimeClass{
+			TypeMeta:   metav1.TypeMeta{APIVersion: nodev1.SchemeGroupVersion.String(), Kind: "RuntimeClass"},
+			ObjectMeta: metav1.ObjectMeta{Name: class}, Handler: "runc",
+		})
+	}
 	// Many clusters do not have these kinds, and no attack needs one.
 	return slices.DeleteFunc(all, func(o client.Object) bool {
 		kind := o.GetObjectKind().GroupVersionKind()
