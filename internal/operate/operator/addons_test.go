@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,11 +39,11 @@ func (l *life) speakDialects() {
 	}
 }
 
-// repairAddOns deletes croft's objects of the add-ons in tenants' namespaces, and waits until the operator
-// has created them again. For that, unlike in a new namespace, it reads whether they exist.
+// repairAddOns deletes croft's objects of the add-ons in tenants' namespaces, and the objects that the Tenants
+// declare, and waits until the operator has created them again. For that, unlike in a new namespace, it reads whether they exist.
 func (l *life) repairAddOns() {
 	l.Helper()
-	for _, kind := range apply.OptionalKinds {
+	for _, kind := range append(slices.Clone(apply.OptionalKinds), corev1.SchemeGroupVersion.WithKind("ConfigMap")) {
 		list := func() []unstructured.Unstructured {
 			all := &unstructured.UnstructuredList{}
 			all.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -54,7 +54,8 @@ tenants:
   shop:
     pool: apps
     namespaces: [shop, shop-db]
-    selfService: {namespaces: 1}
+    selfService: {namespaces: 2}
+    objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: platform}, data: {tenant: $(tenant)}}]
     access: [{group: shop-devs, role: operator}, {group: ci, role: deployer}]
     deletion: Delete
     quota: {}
@@ -131,6 +132,15 @@ func (l *life) ask() {
 	})
 	l.AwaitCondition(r, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
 	l.AwaitReady(r)
+
+	ended := operatortest.NewTenantNamespace("shop", "shop-b")
+	if err := ann.Create(l.Context(), ended); err != nil {
+		l.Fatal(err)
+	}
+	l.AwaitReady(ended)
+	l.Patch(ended, fmt.Sprintf(`{"spec": {"until": %q}}`, time.Now().Add(-time.Second).UTC().Format(time.RFC3339)))
+	l.AwaitDeletion(ended)
+	l.AwaitDeletion(operatortest.NewNamespace(ended.Name))
 }
 
 // release creates a tainted node, which pods can use once its pool no longer waits for
@@ -210,7 +220,7 @@ func (l *life) release() {
 func (l *life) end() {
 	l.Helper()
 	l.Patch(l.platform, `{"spec": {"auditors": null, "elevation": null}}`)
-	l.Patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null, "network": null}}`)
+	l.Patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null, "network": null, "objects": null}}`)
 	l.Patch(l.far, `{"spec": {"networks": null, "network": null}}`)
 	l.stands()
 	l.AwaitDeletion(operatortest.NewNamespace("shop-db"))
