@@ -17,20 +17,24 @@ import (
 // NewAccess returns the page of the access to a namespace.
 func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 	others := Section{
-		Heading: "Who has access", Head: []string{"Subject", "Role", "May"},
-		Note:  "By RoleBindings of this namespace. Platform admins and cluster administrators have access in addition.",
-		Empty: "There are no RoleBindings: a platform admin declares access of the Tenant.",
+		Heading: T("Who has access"), Head: heads("Subject", "Role", "May"),
+		Note:  T("By RoleBindings of this namespace. Platform admins and cluster administrators have access in addition."),
+		Empty: T("There are no RoleBindings: a platform admin declares access of the Tenant."),
 	}
 	for _, g := range listGrants(bindings) {
-		others.Rows = append(others.Rows, []Cell{{Text: g.subject}, {Text: g.role}, {Text: g.may}})
+		may := Cell{Text: g.may}
+		if g.may == "" {
+			may.PageText = T("see kubectl describe %s", g.role)
+		}
+		others.Rows = append(others.Rows, []Cell{{Text: g.subject}, {Text: g.role}, may})
 	}
-	you := Section{Heading: "Your access", Note: "You are " + m.User + ", in the groups " + wording.JoinNames(m.Groups) + "."}
+	you := Section{Heading: T("Your access"), Note: T("You are %s, in the groups %s.", m.User, wording.JoinNames(m.Groups))}
 	for _, n := range m.Namespaces {
 		if n.Name == namespace {
 			if !n.MayList("rolebindings") {
-				others.Empty = "You may not list the RoleBindings of this namespace."
+				others.Empty = T("You may not list the RoleBindings of this namespace.")
 			}
-			you.Head = []string{"Your roles", "You may"}
+			you.Head = heads("Your roles", "You may")
 			you.Rows = [][]Cell{{{Text: wording.JoinNames(n.Roles)}, {Text: wording.JoinNames(n.Abilities)}}}
 		}
 	}
@@ -39,19 +43,19 @@ func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 		body = append(body, listRestrictions(m))
 	}
 	return Page{
-		Title: "Access to " + namespace, Heading: "Access to " + namespace, Namespace: namespace, Tab: TabAccess,
+		Title: T("Access to %s", namespace), Heading: T("Access to %s", namespace), Namespace: namespace, Tab: TabAccess,
 		Commands: []string{"croft me -n " + namespace, "kubectl get rolebindings -n " + namespace + " -o wide", "kubectl auth can-i --list -n " + namespace},
 		Body:     body,
 	}
 }
 
 func linkElevations(namespace string) Section {
-	return Section{Heading: "More rights for a limited time", Head: []string{"Page", "Shows"}, Rows: [][]Cell{
-		{{Text: "Elevations", Link: ElevationsPath(namespace)}, {Text: "requests for the role operator, their approval, and their end"}},
+	return Section{Heading: T("More rights for a limited time"), Head: heads("Page", "Shows"), Rows: [][]Cell{
+		{{PageText: T("Elevations"), Link: ElevationsPath(namespace)}, {PageText: T("requests for the role operator, their approval, and their end")}},
 	}}
 }
 
-// grant is the access of one subject by one role.
+// grant is the access of one subject by one role. may is empty for a role that is not croft's.
 type grant struct{ subject, role, may string }
 
 func listGrants(bindings []rbacv1.RoleBinding) []grant {
@@ -70,7 +74,7 @@ func listGrants(bindings []rbacv1.RoleBinding) []grant {
 	return slices.Compact(all)
 }
 
-// describeRole returns the abilities of croft's roles. Other roles may have any rights.
+// describeRole returns the abilities of croft's roles. Other roles may have any rights, so it returns none.
 func describeRole(r rbacv1.RoleRef) string {
 	of := map[v1alpha1.Role][]rbacv1.PolicyRule{v1alpha1.RoleViewer: rights.Viewer(), v1alpha1.RoleOperator: rights.Operator()}
 	for _, role := range identity.Roles {
@@ -82,5 +86,5 @@ func describeRole(r rbacv1.RoleRef) string {
 			return wording.JoinNames(me.ListAbilities(rules))
 		}
 	}
-	return "see kubectl describe " + r.Kind + " " + r.Name
+	return ""
 }

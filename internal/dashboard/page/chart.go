@@ -11,9 +11,10 @@ import (
 // Chart is a picture of amounts over time, as bars.
 type Chart struct {
 	// ID begins the identifiers of its texts.
-	ID, Title, Description string
-	Width, Height          int
-	Bars                   []Bar
+	ID                 string
+	Title, Description Text
+	Width, Height      int
+	Bars               []Bar
 	// Lines are the horizontal lines with their amounts.
 	Lines []ChartLine
 }
@@ -46,14 +47,14 @@ const (
 )
 
 func drawMonths(h *report.History) Chart {
-	c := newChart("months", "Cost of the months", "The cost of each month in "+h.Currency)
+	c := newChart("months", T("Cost of the months"), T("The cost of each month in %s.", h.Currency))
 	values, expected := make([]money.Amount, len(h.Months)), make([]money.Amount, len(h.Months))
 	labels := make([]string, len(h.Months))
 	for i, m := range h.Months {
 		values[i], labels[i] = m.Total, m.From.Format("2006-01")
 		if m.Until.After(h.Now) && h.Forecast != nil {
 			expected[i] = max(0, h.Forecast.Total.Month-m.Total)
-			c.Description += "; the outlined part is expected"
+			c.Description = append(c.Description, T("The outlined part is expected.")...)
 		}
 	}
 	c.draw(values, expected, labels)
@@ -61,7 +62,7 @@ func drawMonths(h *report.History) Chart {
 }
 
 func drawDays(h *report.History) Chart {
-	c := newChart("days", "Cost of the last days", "The cost of each day in "+h.Currency)
+	c := newChart("days", T("Cost of the last days"), T("The cost of each day in %s. The last day is not complete.", h.Currency))
 	values := make([]money.Amount, len(h.Days))
 	labels := make([]string, len(h.Days))
 	for i, d := range h.Days {
@@ -71,12 +72,11 @@ func drawDays(h *report.History) Chart {
 			labels[i] = d.From.Format("01-02")
 		}
 	}
-	c.Description += "; the last day is not complete"
 	c.draw(values, make([]money.Amount, len(values)), labels)
 	return c
 }
 
-func newChart(id, title, description string) Chart {
+func newChart(id string, title, description Text) Chart {
 	return Chart{ID: id, Title: title, Description: description, Width: chartWidth, Height: chartHeight}
 }
 

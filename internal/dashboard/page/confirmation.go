@@ -5,13 +5,14 @@ import "croft.dev/croft/internal/diagnose/why"
 // Confirmation is a page that asks before a change.
 type Confirmation struct {
 	// Question names the change, and Effect describes it.
-	Question, Effect string
+	Question, Effect Text
 	// Refused is the API server's refusal of a dry run. Then the page has no button.
-	Refused  string
+	Refused  Text
 	Warnings []string
 	// Action is the path of the form, Fields are its values, and Button its label.
-	Action, Button string
-	Fields         map[string]string
+	Action string
+	Fields map[string]string
+	Button Text
 	// Back is the path of the workload.
 	Back string
 	// Command does the same in a terminal.

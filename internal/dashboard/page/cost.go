@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/report"
@@ -12,7 +11,7 @@ import (
 // Cost is the page of the costs of a tenant or of the platform.
 type Cost struct {
 	// Problem explains why there are no costs; empty if there are some.
-	Problem string
+	Problem Text
 	// Action is the path of the form that chooses the breakdown; empty without costs.
 	Action, By string
 	Groupings  []Grouping
@@ -23,16 +22,17 @@ type Cost struct {
 
 // Grouping is an option of the breakdown.
 type Grouping struct {
-	Value, Label string
-	On           bool
+	Value string
+	Label Text
+	On    bool
 }
 
 func (Cost) templateName() string { return "cost" }
 
 // groupingLabels are the texts of the groupings.
-var groupingLabels = map[string]string{
-	report.ByTenant: "tenant", report.ByNamespace: "namespace", report.ByWorkload: "workload",
-	report.ByPool: "pool", report.ByCostCode: "cost code", report.ByInstanceType: "instance type",
+var groupingLabels = map[string]Text{
+	report.ByTenant: T("tenant"), report.ByNamespace: T("namespace"), report.ByWorkload: T("workload"),
+	report.ByPool: T("pool"), report.ByCostCode: T("cost code"), report.ByInstanceType: T("instance type"),
 }
 
 // Scope is the subject of a page of costs: the tenant of a namespace, or the platform without one.
@@ -50,18 +50,18 @@ func (s Scope) Path() string {
 const mostLines = 50
 
 // Texts about missing costs.
-const (
-	NoLedger = "Costs are not configured: a platform admin runs croft ledger, and starts the dashboard with --ledger. " +
-		"Without a ledger, croft cost computes the cost of the last hours in a terminal."
-	UnknownUser = "The ledger does not accept your login: it asks the API server, which must accept the tokens of your identity provider. " +
-		"A login that only croft proxy accepts is not enough."
-	OldLedger      = "The ledger is older than the dashboard, and has no months: a platform admin upgrades it."
-	NoLedgerAnswer = "The ledger did not answer. Reload the page. If it fails again, the dashboard's log has the error."
-	noCharges      = "The ledger has no costs yet: the first ones appear within a minute after it has started. Workloads cost their requests: give them some."
+var (
+	NoLedger = T("Costs are not configured: a platform admin runs croft ledger, and starts the dashboard with --ledger. " +
+		"Without a ledger, croft cost computes the cost of the last hours in a terminal.")
+	UnknownUser = T("The ledger does not accept your login: it asks the API server, which must accept the tokens of your identity provider. " +
+		"A login that only croft proxy accepts is not enough.")
+	OldLedger      = T("The ledger is older than the dashboard, and has no months: a platform admin upgrades it.")
+	NoLedgerAnswer = T("The ledger did not answer. Reload the page. If it fails again, the dashboard's log has the error.")
+	noCharges      = T("The ledger has no costs yet: the first ones appear within a minute after it has started. Workloads cost their requests: give them some.")
 )
 
 // NewCostProblem returns the page without costs.
-func NewCostProblem(s Scope, problem string) Page { return newCost(s, "", Cost{Problem: problem}) }
+func NewCostProblem(s Scope, problem Text) Page { return newCost(s, "", Cost{Problem: problem}) }
 
 // NewCost returns the page of a history.
 func NewCost(s Scope, h *report.History) Page {
@@ -79,9 +79,9 @@ func NewCost(s Scope, h *report.History) Page {
 	}
 	body.Breakdown = Sections{listLines(h)}
 	if len(h.Limits)+len(h.MissingPrices) > 0 {
-		limits := Section{Heading: "Limits of these figures", List: slices.Clone(h.Limits)}
+		limits := Section{Heading: T("Limits of these figures"), List: listRaw(h.Limits)}
 		for _, price := range h.MissingPrices {
-			limits.List = append(limits.List, "no price, and no cost: "+price)
+			limits.List = append(limits.List, T("no price, and no cost: %s", price))
 		}
 		body.Breakdown = append(body.Breakdown, limits)
 	}
@@ -89,13 +89,13 @@ func NewCost(s Scope, h *report.History) Page {
 }
 
 func newCost(s Scope, by string, body Cost) Page {
-	of, target := "the platform", ""
-	p := Page{Title: "Cost of the platform", Body: body}
+	target := ""
+	p := Page{Title: T("Cost of the platform"), Body: body}
 	if s.Namespace != "" {
-		of, target = "tenant "+s.Tenant, " -n "+s.Namespace
-		p.Title, p.Namespace, p.Tab = "Cost of tenant "+s.Tenant, s.Namespace, TabCost
+		target = " -n " + s.Namespace
+		p.Title, p.Namespace, p.Tab = T("Cost of tenant %s", s.Tenant), s.Namespace, TabCost
 	}
-	p.Heading = "Cost of " + of
+	p.Heading = p.Title
 	by = cmp.Or(by, report.ByTenant)
 	p.Commands = []string{
 		"croft cost --ledger URL --since 30d --by " + by + target, "croft cost --ledger URL --forecast --by " + by + target,
@@ -104,29 +104,28 @@ func newCost(s Scope, by string, body Cost) Page {
 }
 
 func listMonths(h *report.History) Section {
-	s := Section{Heading: "Months", Note: "In " + h.Currency + ", by calendar months in UTC.", Head: []string{"Month", "Cost", "Change"}}
+	s := Section{Heading: T("Months"), Note: T("In %s, by calendar months in UTC.", h.Currency), Head: heads("Month", "Cost", "Change")}
 	for i := len(h.Months) - 1; i >= 0; i-- {
 		m := h.Months[i]
 		isCurrent := m.Until.After(h.Now)
-		cell := formatCost(m.Total, m.Unknown)
-		if isCurrent {
-			cell += " so far"
-			if h.Forecast != nil {
-				cell += ", " + h.Forecast.Total.Month.Format(2) + " expected"
-			}
+		cost := Cell{Text: formatCost(m.Total, m.Unknown)}
+		if isCurrent && h.Forecast != nil {
+			cost.PageText = T("%s so far, %s expected", cost.Text, h.Forecast.Total.Month.Format(2))
+		} else if isCurrent {
+			cost.PageText = T("%s so far", cost.Text)
 		}
-		change := "-"
+		change := Cell{Text: "-"}
 		if i > 0 && !isCurrent {
-			change = formatChange(m.Total, h.Months[i-1].Total)
+			change.Text = formatChange(m.Total, h.Months[i-1].Total)
 		} else if i > 0 && h.Forecast != nil {
-			change = formatChange(h.Forecast.Total.Month, h.Months[i-1].Total) + " expected"
+			change.PageText = T("%s expected", formatChange(h.Forecast.Total.Month, h.Months[i-1].Total))
 		}
-		s.Rows = append(s.Rows, []Cell{{Text: m.From.Format("2006-01")}, {Text: cell}, {Text: change}})
+		s.Rows = append(s.Rows, []Cell{{Text: m.From.Format("2006-01")}, cost, change})
 	}
 	if f := h.Forecast; f != nil {
-		s.Note += fmt.Sprintf(" The expected cost continues the mean of the %d complete days from %s.", int(f.BaseUntil.Sub(f.BaseFrom).Hours()/24), f.BaseFrom.Format("2006-01-02"))
+		s.Note = append(s.Note, T("The expected cost continues the mean of the %d complete days from %s.", int(f.BaseUntil.Sub(f.BaseFrom).Hours()/24), f.BaseFrom.Format("2006-01-02"))...)
 	} else {
-		s.Note += " A forecast needs the cost of a complete day: it is here tomorrow."
+		s.Note = append(s.Note, T("A forecast needs the cost of a complete day: it is here tomorrow.")...)
 	}
 	return s
 }
@@ -152,11 +151,10 @@ func formatChange(now, before money.Amount) string {
 }
 
 func listLines(h *report.History) Section {
-	label := groupingLabels[h.By]
 	s := Section{
-		Heading: "This month by " + label, Head: []string{"Name", "Cost", "Idle", "Total", "Expected", "Last month"},
-		Note:  "Cost is the cost of own requests, volumes and load balancers. Idle is the share of the idle cost of pools.",
-		Empty: "There is no cost in this month yet.",
+		Heading: T("This month by %s", groupingLabels[h.By]), Head: heads("Name", "Cost", "Idle", "Total", "Expected", "Last month"),
+		Note:  T("Cost is the cost of own requests, volumes and load balancers. Idle is the share of the idle cost of pools."),
+		Empty: T("There is no cost in this month yet."),
 	}
 	last, expected := map[string]string{}, map[string]string{}
 	for _, line := range h.LastMonth {
@@ -169,7 +167,7 @@ func listLines(h *report.History) Section {
 	}
 	lines := h.ThisMonth
 	if more := len(lines) - mostLines; more > 0 {
-		s.Note += fmt.Sprintf(" %d more lines are not shown: use the command below.", more)
+		s.Note = append(s.Note, T("%d more lines are not shown: use the command below.", more)...)
 		lines = lines[:mostLines]
 	}
 	for _, line := range lines {

@@ -51,11 +51,11 @@ func TestCost(t *testing.T) {
 		for _, chart := range body.Charts {
 			for _, bar := range bars(chart) {
 				if bar[0] < 0 || bar[1] < 0 || bar[2] > chart.Width || bar[3] > chart.Height || bar[2] <= bar[0] || bar[3] < bar[1] {
-					t.Errorf("%s with %s: a bar at %v", chart.Title, amount, bar)
+					t.Errorf("%s with %s: a bar at %v", chart.ID, amount, bar)
 				}
 			}
 			if n := len(chart.Lines); n < 2 || n > 7 {
-				t.Errorf("%s with %s: %d lines", chart.Title, amount, n)
+				t.Errorf("%s with %s: %d lines", chart.ID, amount, n)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Diagram shows the namespace between its peers: sources on the left, and destinations on the
 // right. The table next to it has the same data as text.
 type Diagram struct {
-	Title, Description string
+	Title, Description Text
 	Width, Height      int
 	Boxes              []Box
 	Arrows             []Arrow
@@ -19,11 +19,12 @@ type Diagram struct {
 	Legend []LegendEntry
 }
 
-// Box is a labelled rectangle. Label is shortened to its width.
+// Box is a labelled rectangle. Its label is shortened to Longest characters, which fit into it.
 type Box struct {
 	X, Y, Width, Height int
 	TextX, TextY        int
-	Label               string
+	Label               Text
+	Longest             int
 }
 
 // Arrow is a horizontal line that ends with a head. A denied connection has a cross instead.
@@ -36,7 +37,7 @@ type Arrow struct {
 type LegendEntry struct {
 	Arrow
 	TextX   int
-	Meaning string
+	Meaning Text
 }
 
 // arrowStyle is a class of the style sheet.
@@ -53,9 +54,9 @@ const (
 // meanings are the meanings of the styles, in the order of the legend.
 var meanings = []struct {
 	style   arrowStyle
-	meaning string
+	meaning Text
 }{
-	{styleAllowed, "can connect"}, {styleHole, "can connect, and should not"}, {styleDenied, "cannot connect"}, {stylePeer, otherTenantDecides},
+	{styleAllowed, canConnect}, {styleHole, T("can connect, and should not")}, {styleDenied, cannotConnect}, {stylePeer, otherTenantDecides},
 }
 
 // The measures of a diagram, in units of its own.
@@ -71,7 +72,7 @@ const (
 )
 
 func newDiagram(s *connections.Snapshot, peers []connections.Peer) *Diagram {
-	d := &Diagram{Title: "Connections of " + s.Namespace, Width: 2*peerWidth + centreWidth + 2*gapWidth}
+	d := &Diagram{Title: T("Connections of %s", s.Namespace), Width: 2*peerWidth + centreWidth + 2*gapWidth}
 	left, right := 0, 0
 	count := map[arrowStyle]int{}
 	const centreX = peerWidth + gapWidth
@@ -91,12 +92,12 @@ func newDiagram(s *connections.Snapshot, peers []connections.Peer) *Diagram {
 		count[a.Style]++
 	}
 	d.Height = max(left, right) * rowHeight
-	d.Boxes = append(d.Boxes, Box{centreX, 0, centreWidth, d.Height - (rowHeight - boxHeight), centreX + 8, d.Height / 2, shortenLabel(s.Namespace, centreWidth/8)})
-	d.Description = fmt.Sprintf("Sources are on the left, destinations on the right. %d of %d connections are allowed.", count[styleAllowed]+count[styleHole], len(d.Arrows))
+	d.Boxes = append(d.Boxes, Box{centreX, 0, centreWidth, d.Height - (rowHeight - boxHeight), centreX + 8, d.Height / 2, Raw(s.Namespace), centreWidth / 8})
+	d.Description = T("Sources are on the left, destinations on the right. %d of %d connections are allowed.", count[styleAllowed]+count[styleHole], len(d.Arrows))
 	if n := count[stylePeer]; n > 0 {
-		d.Description += fmt.Sprintf(" About %d of them, the other tenant decides.", n)
+		d.Description = append(d.Description, T("About %d of them, the other tenant decides.", n)...)
 	}
-	d.Description += " The table has the same data."
+	d.Description = append(d.Description, T("The table has the same data.")...)
 	d.addLegend(count)
 	return d
 }
@@ -135,8 +136,8 @@ func (a Arrow) IsDenied() bool { return a.Style == styleDenied }
 // TextY returns the position of the meaning.
 func (e LegendEntry) TextY() int { return e.Y + 4 }
 
-func (d *Diagram) addBox(x, row int, label string) {
-	d.Boxes = append(d.Boxes, Box{x, row * rowHeight, peerWidth, boxHeight, x + 8, findMiddle(row) + 4, shortenLabel(label, longestLabel)})
+func (d *Diagram) addBox(x, row int, label Text) {
+	d.Boxes = append(d.Boxes, Box{x, row * rowHeight, peerWidth, boxHeight, x + 8, findMiddle(row) + 4, label, longestLabel})
 }
 
 // findMiddle returns the middle of the boxes in a row.
@@ -150,6 +151,7 @@ func (a Arrow) Head() string {
 	return fmt.Sprintf("%d,%d %d,%d %d,%d", a.To, a.Y, a.To-9, a.Y-5, a.To-9, a.Y+5)
 }
 
+// shortenLabel returns the first characters of a label.
 func shortenLabel(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

@@ -25,12 +25,15 @@ type OpenElevation struct {
 	State   string
 	Verdict why.Verdict
 	// Text is the request in one sentence, and Message explains its state.
-	Text, Message string
+	Text, Message Text
 	Forms         []ElevationForm
 }
 
 // ElevationForm is a button that changes an elevation.
-type ElevationForm struct{ Path, Button, Note string }
+type ElevationForm struct {
+	Path         string
+	Button, Note Text
+}
 
 func (Elevations) templateName() string { return "elevations" }
 
@@ -68,14 +71,14 @@ func NewElevations(namespace, tenant string, all []v1alpha1.Elevation, r Elevati
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	record := Section{
-		Heading: "Record", Head: []string{"Elevation", "By", "Role", "For", "Approved by", "Phase", "Until", "Reason"},
-		Note:  "Requests of this namespace, the latest first. An elevation applies to all namespaces of tenant " + tenant + ".",
-		Empty: "There are no elevations in this namespace: request one above.",
+		Heading: T("Record"), Head: heads("Elevation", "By", "Role", "For", "Approved by", "Phase", "Until", "Reason"),
+		Note:  T("Requests of this namespace, the latest first. An elevation applies to all namespaces of tenant %s.", tenant),
+		Empty: T("There are no elevations in this namespace: request one above."),
 	}
 	if r.Hidden {
-		record.Note, record.Empty = "", "You may not list elevations here: a platform admin enables them with platform.elevation."
+		record.Note, record.Empty = nil, T("You may not list elevations here: a platform admin enables them with platform.elevation.")
 	} else if !r.Request {
-		record.Empty = "There are no elevations in this namespace."
+		record.Empty = T("There are no elevations in this namespace.")
 	}
 	for i := range all[:min(len(all), mostElevations)] {
 		e := &all[i]
@@ -94,7 +97,7 @@ func NewElevations(namespace, tenant string, all []v1alpha1.Elevation, r Elevati
 	}
 	body.Record = Sections{record}
 	return Page{
-		Title: "Elevations in " + namespace, Heading: "Elevations in " + namespace, Namespace: namespace, Tab: TabAccess,
+		Title: T("Elevations in %s", namespace), Heading: T("Elevations in %s", namespace), Namespace: namespace, Tab: TabAccess,
 		Commands: []string{
 			"croft elevate --tenant " + tenant + " -n " + namespace + " --for 1h --reason TEXT", "croft elevate approve NAME -n " + namespace,
 			"kubectl get elevations -n " + namespace,
@@ -123,27 +126,27 @@ func describePhase(e *v1alpha1.Elevation) (string, why.Verdict) {
 }
 
 func newOpenElevation(path string, e *v1alpha1.Elevation, r ElevationRights) OpenElevation {
-	o := OpenElevation{Name: e.Name, Text: DescribeElevation(e), Message: e.Status.Message}
+	o := OpenElevation{Name: e.Name, Text: DescribeElevation(e), Message: Raw(e.Status.Message)}
 	o.State, o.Verdict = describePhase(e)
 	forms := path + Link(e.Name) + "/"
 	own := e.Spec.RequestedBy == r.User
 	isActive := e.Status.Phase == v1alpha1.ElevationActive
 	switch {
 	case isActive && e.Status.Until != nil:
-		o.Message = "granted (" + clipName(e.Status.Message) + "): " + clipName(e.Spec.RequestedBy) + " is " + clipName(e.Status.User) + " until " + formatTime(e.Status.Until.Time)
-	case o.Message == "":
-		o.Message = "waits for the operator"
+		o.Message = T("granted (%s): %s is %s until %s", clipName(e.Status.Message), clipName(e.Spec.RequestedBy), clipName(e.Status.User), formatTime(e.Status.Until.Time))
+	case e.Status.Message == "":
+		o.Message = T("waits for the operator")
 	}
 	if r.Approve && !own && !isActive && e.Spec.ApprovedBy == "" {
-		o.Forms = append(o.Forms, ElevationForm{Path: forms + ApproveElevation, Button: "Approve"})
+		o.Forms = append(o.Forms, ElevationForm{Path: forms + ApproveElevation, Button: T("Approve")})
 	}
 	if own && isActive && r.Key == e.Name {
-		o.Forms = append(o.Forms, ElevationForm{Path: forms + UseElevation, Button: "Use", Note: "The pages then have the rights of the elevation. To leave it earlier, log out."})
+		o.Forms = append(o.Forms, ElevationForm{Path: forms + UseElevation, Button: T("Use"), Note: T("The pages then have the rights of the elevation. To leave it earlier, log out.")})
 	} else if own && r.Key != e.Name {
-		o.Message += ". Its token is encrypted for the browser or the command that requested it"
+		o.Message = T("%s. Its token is encrypted for the browser or the command that requested it", o.Message)
 	}
 	if r.End {
-		o.Forms = append(o.Forms, ElevationForm{Path: forms + EndElevation, Button: "End"})
+		o.Forms = append(o.Forms, ElevationForm{Path: forms + EndElevation, Button: T("End")})
 	}
 	return o
 }
@@ -158,9 +161,9 @@ func clipName(name string) string {
 }
 
 // DescribeElevation returns a request in one sentence, in the words of `croft elevate approve`.
-func DescribeElevation(e *v1alpha1.Elevation) string {
-	return e.Spec.RequestedBy + " requests the role " + string(e.Spec.Role) + " in namespace " + e.Namespace + " for " + wording.FormatDuration(e.Spec.Duration.Duration) + ": " +
-		wording.EscapeLine(e.Spec.Reason)
+func DescribeElevation(e *v1alpha1.Elevation) Text {
+	return T("%s requests the role %s in namespace %s for %s: %s", e.Spec.RequestedBy, e.Spec.Role, e.Namespace,
+		wording.FormatDuration(e.Spec.Duration.Duration), wording.EscapeLine(e.Spec.Reason))
 }
 
 // NewElevationConfirmation returns the page that asks before a change of an elevation.

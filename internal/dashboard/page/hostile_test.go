@@ -109,7 +109,7 @@ func newPages(text string) map[string]page.Page {
 			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: text}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Version: text}}}, Hidden: []string{text},
 			Repairs: []corev1.Event{{Message: text, InvolvedObject: corev1.ObjectReference{Kind: text, Name: text}}}, Refused: m.Refused,
 		}, now),
-		"try": page.NewTry(text, text, "", report), "nothing tried": page.NewTry(text, text, text, nil),
+		"try": page.NewTry(text, text, nil, report), "nothing tried": page.NewTry(text, text, page.Raw(text), nil),
 		"network":  page.NewNetwork(policies, peers),
 		"overview": page.NewOverview(text, m, one), "workloads": page.NewWorkloads(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"story": page.NewStory(story),
@@ -120,8 +120,8 @@ func newPages(text string) map[string]page.Page {
 			Changes: []page.Change{{Name: "restart"}, {Name: "scale"}},
 		}),
 		"no log":       page.NewWorkload(story, page.Details{Log: &page.Log{Containers: []string{text}, Container: text, Problem: text}}),
-		"confirmation": page.NewConfirmation(story.Target, page.Confirmation{Question: text, Effect: text, Warnings: []string{text}, Button: "Scale", Action: page.Link(text), Back: page.Link(text), Fields: map[string]string{"replicas": "1"}, Command: text}),
-		"refusal":      page.NewConfirmation(story.Target, page.Confirmation{Question: text, Refused: text, Back: page.Link(text), Command: text}),
+		"confirmation": page.NewConfirmation(story.Target, page.Confirmation{Question: page.Raw(text), Effect: page.Raw(text), Warnings: []string{text}, Button: page.T("Scale"), Action: page.Link(text), Back: page.Link(text), Fields: map[string]string{"replicas": "1"}, Command: text}),
+		"refusal":      page.NewConfirmation(story.Target, page.Confirmation{Question: page.Raw(text), Refused: page.Raw(text), Back: page.Link(text), Command: text}),
 		"quota":        page.NewQuota(text, m), "access": page.NewAccess(text, m, bindings), "jobs": page.NewJobs(text, &workloads.List{Workloads: one, Hidden: []string{text}}, now),
 		"tenants": page.NewTenants(tenants, page.Filter{Query: text}, now), "start": page.NewStart(tenants, false, now), "hidden start": page.NewStart(nil, true, now),
 		"elevations": page.NewElevations(text, text, []v1alpha1.Elevation{
@@ -131,8 +131,8 @@ func newPages(text string) map[string]page.Page {
 		}, page.ElevationRights{User: text, Request: true, Approve: true, End: true, Key: text}),
 		"cost": page.NewCost(page.Scope{Namespace: text, Tenant: text}, makeHistory(text)), "cost of the platform": page.NewCost(page.Scope{}, makeHistory(text)),
 		"no cost": page.NewCostProblem(page.Scope{Namespace: text, Tenant: text}, page.NoLedger),
-		"login":   {Title: "Log in", Heading: "Log in", Body: page.Login{Next: text, Problem: text}},
-		"message": {Title: text, Heading: text, Body: page.Message{Text: text}},
+		"login":   {Title: page.T("Log in"), Heading: page.T("Log in"), Body: page.Login{Next: text, Problem: page.Raw(text)}},
+		"message": {Title: page.Raw(text), Heading: page.Raw(text), Body: page.Message{Text: page.Raw(text)}},
 	}
 	for name, p := range pages {
 		p.User, p.CSRF = text, "csrf"

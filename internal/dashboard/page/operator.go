@@ -14,10 +14,10 @@ func AddOperator(p Page, beat heartbeat.Beat, now time.Time) Page {
 	if !ok || beat.Hidden {
 		return p // members of a tenant may not read it
 	}
-	state := Cell{Text: "alive, on " + beat.Holder + ", version " + beat.Version, Verdict: why.Good}
+	state := Cell{PageText: T("alive, on %s, version %s", beat.Holder, beat.Version), Verdict: why.Good}
 	if !beat.IsAlive(now) {
-		state = Cell{Text: beat.Describe(now) + ". The status of pools and tenants is from its last run; only the walls are current", Verdict: why.Bad}
+		state = Cell{PageText: T("%s. The status of pools and tenants is from its last run; only the walls are current", beat.Describe(now)), Verdict: why.Bad}
 	}
-	p.Body = append(Sections{{Heading: "Operator", Head: []string{"State"}, Rows: [][]Cell{{state}}}}, body...)
+	p.Body = append(Sections{{Heading: T("Operator"), Head: heads("State"), Rows: [][]Cell{{state}}}}, body...)
 	return p
 }

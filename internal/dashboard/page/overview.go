@@ -1,8 +1,6 @@
 package page
 
 import (
-	"fmt"
-
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/declare/wording"
@@ -14,7 +12,7 @@ import (
 // namespace first. pods are the pods that the user may list.
 func NewOverview(namespace string, m *me.Me, pods []workloads.Workload) Page {
 	return Page{
-		Title: "Tenant " + m.Tenant, Heading: "Tenant " + m.Tenant, Namespace: namespace, Tab: TabOverview,
+		Title: T("Tenant %s", m.Tenant), Heading: T("Tenant %s", m.Tenant), Namespace: namespace, Tab: TabOverview,
 		Commands: []string{"croft me -n " + namespace},
 		Body:     Sections{listProblems(namespace, m, pods), listNamespaces(m), listAllowances(m), listRestrictions(m)},
 	}
@@ -24,7 +22,7 @@ func NewOverview(namespace string, m *me.Me, pods []workloads.Workload) Page {
 const mostProblems = 30
 
 func listProblems(namespace string, m *me.Me, pods []workloads.Workload) Section {
-	s := Section{Heading: "Problems in " + namespace, Head: []string{"Object", "State", "Explanation"}, Empty: "No pod waits or fails, and no pods are refused: the pages of workloads and of quota show more."}
+	s := Section{Heading: T("Problems in %s", namespace), Head: heads("Object", "State", "Explanation"), Empty: T("No pod waits or fails, and no pods are refused: the pages of workloads and of quota show more.")}
 	for _, w := range m.Refused {
 		s.Rows = append(s.Rows, newRefusedRow(w))
 	}
@@ -34,11 +32,11 @@ func listProblems(namespace string, m *me.Me, pods []workloads.Workload) Section
 			continue
 		}
 		if failing++; failing <= mostProblems {
-			s.Rows = append(s.Rows, []Cell{newWorkloadCell(p, p.Kind+" "+p.Namespace+"/"+p.Name), {Text: p.State, Verdict: p.Verdict}, {Text: "open the pod for the cause"}})
+			s.Rows = append(s.Rows, []Cell{newWorkloadCell(p, p.Kind+" "+p.Namespace+"/"+p.Name), {Text: p.State, Verdict: p.Verdict}, {PageText: T("open the pod for the cause")}})
 		}
 	}
 	if more := failing - mostProblems; more > 0 {
-		s.Note = fmt.Sprintf("%d more pods wait or fail: the pages of workloads list them.", more)
+		s.Note = T("%d more pods wait or fail: the pages of workloads list them.", more)
 	}
 	return s
 }
@@ -47,23 +45,23 @@ func listProblems(namespace string, m *me.Me, pods []workloads.Workload) Section
 func newRefusedRow(w v1alpha1.RefusedWorkload) []Cell {
 	return []Cell{
 		{Text: w.Kind + " " + w.Namespace + "/" + w.Name, Link: Link("namespaces", w.Namespace, "workloads", w.Kind, w.Name)},
-		{Text: "pods are refused", Verdict: why.Bad}, {Text: w.Message},
+		{PageText: T("pods are refused"), Verdict: why.Bad}, {Text: w.Message},
 	}
 }
 
 func listNamespaces(m *me.Me) Section {
-	s := Section{Heading: "Namespaces", Note: "Each page shows one namespace.", Head: []string{"Namespace", "Quota", "Access"}}
+	s := Section{Heading: T("Namespaces"), Note: T("Each page shows one namespace."), Head: heads("Namespace", "Quota", "Access")}
 	for _, n := range m.Namespaces {
 		s.Rows = append(s.Rows, []Cell{
 			{Text: n.Name, Link: Link("namespaces", n.Name)},
-			{Text: "quota", Link: Link("namespaces", n.Name, "quota")}, {Text: "your roles", Link: Link("namespaces", n.Name, "access")},
+			{PageText: T("quota"), Link: Link("namespaces", n.Name, "quota")}, {PageText: T("your roles"), Link: Link("namespaces", n.Name, "access")},
 		})
 	}
 	return s
 }
 
 func listAllowances(m *me.Me) Section {
-	s := Section{Heading: "You may use", Head: []string{"Field", "Values"}, Rows: [][]Cell{
+	s := Section{Heading: T("You may use"), Head: heads("Field", "Values"), Rows: [][]Cell{
 		{{Text: "pools"}, {Text: wording.JoinNames(m.Rules.Pools)}}, {{Text: "egress"}, {Text: string(m.Rules.Egress)}},
 	}}
 	for _, a := range m.ListAllowances() {
@@ -73,5 +71,5 @@ func listAllowances(m *me.Me) Section {
 }
 
 func listRestrictions(m *me.Me) Section {
-	return Section{Heading: "You may not have", List: m.Restrictions}
+	return Section{Heading: T("You may not have"), List: listRaw(m.Restrictions)}
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"croft.dev/croft/internal/declare/wording"
 )
@@ -39,7 +40,7 @@ const (
 // Page is a page of the dashboard.
 type Page struct {
 	// Title is the title of the window, and Heading the heading of the page.
-	Title, Heading string
+	Title, Heading Text
 	// User is the user's name at the cluster; empty before the login.
 	User string
 	// CSRF is the text that forms repeat.
@@ -50,6 +51,8 @@ type Page struct {
 	Tab string
 	// Commands print the same data in a terminal.
 	Commands []string
+	// Language is the language of the page; English by default.
+	Language Language
 	// Live means that the script updates the page.
 	Live bool
 	// Body is the content.
@@ -60,14 +63,14 @@ type Page struct {
 type Body interface{ templateName() string }
 
 // Message is a page that only consists of a text.
-type Message struct{ Text string }
+type Message struct{ Text Text }
 
 // Login is the login page.
 type Login struct {
 	// Next is the path of the page after the login.
 	Next string
 	// Problem explains why the last login failed; empty before the first.
-	Problem string
+	Problem Text
 	// ProviderLink is the path that begins a login at the identity provider; empty without one.
 	ProviderLink string
 	// NoTokens means that users cannot log in with a token.
@@ -148,11 +151,20 @@ func clip(text string) string {
 // isWeb reports whether documentation is at an address outside of the repository.
 func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 
-// parsed are the templates of the pages, by the name of their body.
-var parsed = parseTemplates("sections", "story", "confirmation", "try", "login", "loggedout", "message", "elevations", "cost")
+// parsed are the templates of the pages, by their language and the name of their body. Other commands of croft do not
+// need them.
+var parsed = sync.OnceValue(func() map[Language]map[string]*template.Template {
+	byLanguage := map[Language]map[string]*template.Template{}
+	for _, l := range languages {
+		byLanguage[l] = parseTemplates(l, "sections", "story", "confirmation", "try", "login", "loggedout", "message", "elevations", "cost")
+	}
+	return byLanguage
+})
 
-func parseTemplates(bodies ...string) map[string]*template.Template {
-	all := template.Must(template.New("").Funcs(template.FuncMap{"clip": clip, "isWeb": isWeb, "splitTimes": splitTimes, "datetime": formatDatetime}).ParseFS(templates, "templates/*.html"))
+func parseTemplates(l Language, bodies ...string) map[string]*template.Template {
+	all := template.Must(template.New("").Funcs(template.FuncMap{
+		"clip": clip, "isWeb": isWeb, "splitTimes": splitTimes, "datetime": formatDatetime, "shortenLabel": shortenLabel, "t": newTranslator(l),
+	}).ParseFS(templates, "templates/*.html"))
 	byBody := map[string]*template.Template{}
 	for _, body := range bodies {
 		page := template.Must(all.Clone())
@@ -186,8 +198,8 @@ func Version(p Page) (string, error) {
 
 func execute(p Page, name string, data any) (string, error) {
 	var out bytes.Buffer
-	if err := parsed[p.Body.templateName()].ExecuteTemplate(&out, name, data); err != nil {
-		return "", fmt.Errorf("render the page %s: %w", p.Title, err)
+	if err := parsed()[p.Lang()][p.Body.templateName()].ExecuteTemplate(&out, name, data); err != nil {
+		return "", fmt.Errorf("render the page %s: %w", p.Title.In(English), err)
 	}
 	return out.String(), nil
 }

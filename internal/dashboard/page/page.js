@@ -126,6 +126,7 @@ function startUpdates() {
   page.hash = '';
   const stream = new URL(page);
   stream.searchParams.set('live', '1');
+  const pause = button.textContent;
   let paused = false;
   let source, timer, request, reported;
 
@@ -171,12 +172,12 @@ function startUpdates() {
     paused = true;
     connect();
     button.hidden = true;
-    status.textContent = 'Updates have ended: reload the page.';
+    status.textContent = panel.dataset.end;
   }
 
   button.onclick = () => {
     paused = !paused;
-    button.textContent = paused ? 'Resume updates' : 'Pause updates';
+    button.textContent = paused ? panel.dataset.resume : pause;
     connect();
   };
   document.addEventListener('visibilitychange', connect);

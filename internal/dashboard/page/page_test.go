@@ -155,14 +155,14 @@ func TestPages(t *testing.T) {
 		"no results": {page.NewWalls(&walls.Snapshot{Hidden: []string{"events of repairs", "events of refusals"}}, now), []string{
 			"You may not list events of repairs and events of refusals.", "No result is recorded: run croft verify --record", "The operator has repaired nothing in the last hour", "No pods of tenants are refused",
 		}, nil},
-		"try": {page.NewTry("shop", "kind: Pod", "", &trial.Report{Unknown: []string{"the quota"}, Results: []trial.Result{
+		"try": {page.NewTry("shop", "kind: Pod", nil, &trial.Report{Unknown: []string{"the quota"}, Results: []trial.Result{
 			{Line: 1, Object: "Deployment/web", Verdict: trial.Admitted},
 			{Line: 9, Object: "Pod", CreatedFrom: "Deployment/web", Verdict: trial.Refused, Refusals: []trial.Reason{{Source: "croft-pods", Rule: "host", Message: "spec.hostNetwork: no", Line: 12}}},
 		}}), []string{
 			"kind: Pod", "1 of 2 objects refused, 1 admitted", "1 Deployment/web ✓ admitted", "9 Pod of Deployment/web ✗ refused croft-pods, rule host line 12: spec.hostNetwork: no",
 			"Unknown the quota", "croft try --live -n shop MANIFEST...",
 		}, nil},
-		"nothing tried": {page.NewTry("shop", "", "there is no object", nil), []string{"✗ there is no object"}, []string{"Results"}},
+		"nothing tried": {page.NewTry("shop", "", page.Raw("there is no object"), nil), []string{"✗ there is no object"}, []string{"Results"}},
 		"network": {page.NewNetwork(shopPolicies, peers), []string{
 			"Connections of shop", "must allow it, too. You may not list namespaces", "Sources are on the left, destinations on the right. 3 of 5 connections are allowed. About 1 of them, the other tenant decides. The table has the same data.",
 			"can connect can connect, and should not × cannot connect the other tenant decides",

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/nodes"
-	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/doctor"
 	"croft.dev/croft/internal/diagnose/why"
 )
@@ -30,11 +28,11 @@ func NewPools(s *nodes.Snapshot, now time.Time) Page {
 		body = append(body, listClaims(s.Claims, now))
 	}
 	if len(s.Hidden) > 0 {
-		body[0].Note = "You may not list " + wording.Enumerate(s.Hidden, "and") + "."
-		body[0].Empty = "Ask a platform admin for failed launches: croft doctor."
+		body[0].Note = describeHidden(s.Hidden)
+		body[0].Empty = T("Ask a platform admin for failed launches: croft doctor.")
 	}
 	return Page{
-		Title: "Pools and nodes", Heading: "Pools and nodes", Body: body,
+		Title: T("Pools and nodes"), Heading: T("Pools and nodes"), Body: body,
 		Commands: []string{"croft status", "croft doctor", "kubectl get pools,nodeclaims,nodes"},
 	}
 }
@@ -42,8 +40,8 @@ func NewPools(s *nodes.Snapshot, now time.Time) Page {
 // listLaunchProblems has the findings of `croft doctor`.
 func listLaunchProblems(s *nodes.Snapshot, now time.Time) Section {
 	t := Section{
-		Heading: "Failed launches", Head: []string{"Object", "State", "Cause", "Fix"},
-		Empty: "No launch has failed in the last minutes. If a pod waits for a node, open the pod.",
+		Heading: T("Failed launches"), Head: heads("Object", "State", "Cause", "Fix"),
+		Empty: T("No launch has failed in the last minutes. If a pod waits for a node, open the pod."),
 	}
 	for _, f := range doctor.FindLaunchProblems(s.Claims, s.Refusals, now) {
 		t.Rows = append(t.Rows, []Cell{{Text: f.Object}, {Text: f.Message, Verdict: why.Bad}, {Text: cmp.Or(f.Cause, "-")}, {Text: cmp.Or(f.Fix, "-")}})
@@ -53,8 +51,8 @@ func listLaunchProblems(s *nodes.Snapshot, now time.Time) Section {
 
 func listPools(pools []v1alpha1.Pool, now time.Time) Section {
 	t := Section{
-		Heading: "Pools", Head: []string{"Pool", "Ready", "Reason", "Message", "Nodes", "CPU", "Memory", "Tenants", "Age"},
-		Empty: "There are no pools: declare them in croft.yaml, and run croft apply.",
+		Heading: T("Pools"), Head: heads("Pool", "Ready", "Reason", "Message", "Nodes", "CPU", "Memory", "Tenants", "Age"),
+		Empty: T("There are no pools: declare them in croft.yaml, and run croft apply."),
 	}
 	for i := range pools {
 		p := &pools[i]
@@ -85,13 +83,13 @@ func evaluateCondition(status metav1.ConditionStatus) why.Verdict {
 }
 
 // nodeHead is the head of the tables of nodes.
-var nodeHead = []string{"Node", "Pool", "State", "Instance", "Zone", "Age"}
+var nodeHead = heads("Node", "Pool", "State", "Instance", "Zone", "Age")
 
-const noNodes = "There are no nodes: Karpenter creates one when a pod of a pool needs it."
+var noNodes = T("There are no nodes: Karpenter creates one when a pod of a pool needs it.")
 
 // listClaims lists NodeClaims, which have the state of a node from its launch.
 func listClaims(claims []karpenterv1.NodeClaim, now time.Time) Section {
-	t := Section{Heading: "Nodes", Head: nodeHead, Empty: noNodes}
+	t := Section{Heading: T("Nodes"), Head: nodeHead, Empty: noNodes}
 	for i := range claims {
 		c := &claims[i]
 		name := cmp.Or(c.Status.NodeName, "nodeclaim/"+c.Name)
@@ -103,29 +101,29 @@ func listClaims(claims []karpenterv1.NodeClaim, now time.Time) Section {
 // describeClaim returns the first condition that is missing.
 func describeClaim(c *karpenterv1.NodeClaim) Cell {
 	if c.DeletionTimestamp != nil {
-		return Cell{Text: "is being deleted", Verdict: why.Waiting}
+		return Cell{PageText: T("is being deleted"), Verdict: why.Waiting}
 	}
 	for _, kind := range []string{karpenterv1.ConditionTypeLaunched, karpenterv1.ConditionTypeRegistered, karpenterv1.ConditionTypeInitialized} {
 		if !c.StatusConditions().IsTrue(kind) {
-			return Cell{Text: "not " + kind + " yet", Verdict: why.Waiting}
+			return Cell{PageText: T("not %s yet", kind), Verdict: why.Waiting}
 		}
 	}
-	return Cell{Text: "Initialized", Verdict: why.Good}
+	return Cell{Text: karpenterv1.ConditionTypeInitialized, Verdict: why.Good}
 }
 
 // listNodes lists Nodes, for users who may not list NodeClaims.
 func listNodes(all []corev1.Node, now time.Time) Section {
-	t := Section{Heading: "Nodes", Head: nodeHead, Empty: noNodes}
+	t := Section{Heading: T("Nodes"), Head: nodeHead, Empty: noNodes}
 	for i := range all {
 		n := &all[i]
-		state := Cell{Text: "not Ready", Verdict: why.Waiting}
+		state := Cell{PageText: T("not Ready"), Verdict: why.Waiting}
 		for _, c := range n.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				state = Cell{Text: "Ready", Verdict: why.Good}
+				state = Cell{PageText: T("Ready"), Verdict: why.Good}
 			}
 		}
 		if n.Spec.Unschedulable {
-			state = Cell{Text: state.Text + ", accepts no new pods", Verdict: why.Waiting}
+			state = Cell{PageText: T("%s, accepts no new pods", state.PageText), Verdict: why.Waiting}
 		}
 		t.Rows = append(t.Rows, makeNodeRow(n.Name, state, n.Labels, n.CreationTimestamp, now))
 	}
@@ -147,7 +145,7 @@ func sortNodes(t Section) Section {
 		return cmp.Or(cmp.Compare(ready(a), ready(b)), cmp.Compare(a[1].Text, b[1].Text), cmp.Compare(a[0].Text, b[0].Text))
 	})
 	if more := len(t.Rows) - mostNodes; more > 0 {
-		t.Note = fmt.Sprintf("%d more nodes are not shown.", more)
+		t.Note = T("%d more nodes are not shown.", more)
 		t.Rows = t.Rows[:mostNodes]
 	}
 	return t

@@ -10,18 +10,18 @@ import (
 // NewQuota returns the page of the quota of one of a tenant's namespaces.
 func NewQuota(namespace string, m *me.Me) Page {
 	var body Sections
-	others := Section{Heading: "Other namespaces", Note: "The tenant's quota is divided between its namespaces.", Head: []string{"Namespace"}}
+	others := Section{Heading: T("Other namespaces"), Note: T("The tenant's quota is divided between its namespaces."), Head: heads("Namespace")}
 	for _, n := range m.Namespaces {
 		if n.Name != namespace {
 			others.Rows = append(others.Rows, []Cell{{Text: n.Name, Link: Link("namespaces", n.Name, "quota")}})
 			continue
 		}
 		s := Section{
-			Heading: "Quota of " + n.Name, Head: []string{"Resource", "Used", "Of", "Free", "Share"},
-			Empty: "There is no quota: a platform admin declares it as quota of the Tenant.",
+			Heading: T("Quota of %s", n.Name), Head: heads("Resource", "Used", "Of", "Free", "Share"),
+			Empty: T("There is no quota: a platform admin declares it as quota of the Tenant."),
 		}
 		if !n.MayList("resourcequotas") {
-			s.Empty = "You may not read the quota of this namespace: ask a platform admin for a role in it."
+			s.Empty = T("You may not read the quota of this namespace: ask a platform admin for a role in it.")
 		}
 		for _, u := range n.Quota {
 			s.Rows = append(s.Rows, []Cell{{Text: string(u.Resource)}, {Text: u.Used}, {Text: u.Hard}, {Text: computeFree(u)}, newShareCell(u)})
@@ -32,7 +32,7 @@ func NewQuota(namespace string, m *me.Me) Page {
 		body = append(body, others)
 	}
 	return Page{
-		Title: "Quota of " + namespace, Heading: "Quota of tenant " + m.Tenant, Namespace: namespace, Tab: TabQuota,
+		Title: T("Quota of %s", namespace), Heading: T("Quota of tenant %s", m.Tenant), Namespace: namespace, Tab: TabQuota,
 		Commands: []string{"croft me -n " + namespace, "kubectl get resourcequotas -n " + namespace},
 		Body:     body,
 	}

@@ -35,7 +35,7 @@ func NewStory(s *why.Story) Page {
 	}
 	t := s.Target
 	return Page{
-		Title: t.String() + " in " + t.Namespace, Heading: t.String(), Namespace: t.Namespace, Tab: TabWorkloads,
+		Title: T("%s in %s", t.String(), t.Namespace), Heading: Raw(t.String()), Namespace: t.Namespace, Tab: TabWorkloads,
 		Commands: []string{"croft why " + t.String() + " -n " + t.Namespace, "kubectl describe " + t.String() + " -n " + t.Namespace},
 		Body:     body,
 	}

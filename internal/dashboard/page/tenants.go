@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,19 +30,19 @@ const mostTenants = 200
 // NewTenants returns the page of the tenants that the user may list.
 func NewTenants(tenants []v1alpha1.Tenant, f Filter, now time.Time) Page {
 	s := Section{
-		Heading: "Tenants", Head: []string{"Tenant", "Ready", "Reason", "Message", "Pools", "Namespaces", "Refused", "Age", "Owner", "Contact", "Description"},
-		Search: &Search{Action: "/tenants", Name: "q", Value: f.Query, Label: "Part of the name", Button: "Search", Option: "not-ready", OptionLabel: "only tenants that are not Ready", On: f.NotReady},
-		Empty:  "There are no such tenants: declare them in croft.yaml, and run croft apply.",
+		Heading: T("Tenants"), Head: heads("Tenant", "Ready", "Reason", "Message", "Pools", "Namespaces", "Refused", "Age", "Owner", "Contact", "Description"),
+		Search: &Search{Action: "/tenants", Name: "q", Value: f.Query, Label: T("Part of the name"), Button: T("Search"), Option: "not-ready", OptionLabel: T("only tenants that are not Ready"), On: f.NotReady},
+		Empty:  T("There are no such tenants: declare them in croft.yaml, and run croft apply."),
 	}
 	rows := selectTenants(tenants, f)
 	if more := len(rows) - mostTenants; more > 0 {
-		s.Note = fmt.Sprintf("%d more tenants are not shown: search for a part of the name.", more)
+		s.Note = T("%d more tenants are not shown: search for a part of the name.", more)
 	}
 	for _, r := range rows[:min(len(rows), mostTenants)] {
 		s.Rows = append(s.Rows, r.listCells(now))
 	}
 	return Page{
-		Title: "Tenants", Heading: "Tenants",
+		Title: T("Tenants"), Heading: T("Tenants"),
 		Commands: []string{"croft status --all", "kubectl get tenants"},
 		Body:     Sections{s},
 	}
@@ -114,21 +113,17 @@ func (r tenantRow) listCells(now time.Time) []Cell {
 		message = ""
 	}
 	return []Cell{
-		name, {Text: string(r.ready.Status), Verdict: verdict}, {Text: r.ready.Reason}, {Text: message}, {Text: shorten(r.Status.Pools)},
-		{Text: shorten(r.Status.Namespaces)}, refused, newAgeCell(r.CreationTimestamp.Time, now),
+		name, {Text: string(r.ready.Status), Verdict: verdict}, {Text: r.ready.Reason}, {Text: message}, {PageText: shorten(r.Status.Pools)},
+		{PageText: shorten(r.Status.Namespaces)}, refused, newAgeCell(r.CreationTimestamp.Time, now),
 		{Text: cmp.Or(r.Spec.Owner, "-")}, {Text: cmp.Or(r.Spec.Contact, "-")}, {Text: cmp.Or(r.Spec.Description, "-")},
 	}
 }
 
 // shorten lists the first names.
-func shorten(names []string) string {
+func shorten(names []string) Text {
 	const most = 3
-	if len(names) == 0 {
-		return "-"
-	}
-	text := strings.Join(names[:min(len(names), most)], ", ")
 	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+		return T("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
-	return text
+	return Raw(cmp.Or(strings.Join(names, ", "), "-"))
 }

@@ -15,7 +15,7 @@ type Try struct {
 	// Text contains the manifests.
 	Text string
 	// Problem explains why nothing was tried.
-	Problem string
+	Problem Text
 	// Summary and Results are the result; empty before the first trial.
 	Summary string
 	Results Sections
@@ -31,7 +31,7 @@ const (
 )
 
 // NewTry returns the page that tries manifests. report is nil if nothing was tried.
-func NewTry(namespace, text, problem string, report *trial.Report) Page {
+func NewTry(namespace, text string, problem Text, report *trial.Report) Page {
 	if len(text) > LongestTrial {
 		text = cutText(text, LongestTrial)
 	}
@@ -41,7 +41,7 @@ func NewTry(namespace, text, problem string, report *trial.Report) Page {
 		body.Results = listResults(report)
 	}
 	return Page{
-		Title: "Try manifests in " + namespace, Heading: "Try manifests in " + namespace, Namespace: namespace, Tab: TabTry,
+		Title: T("Try manifests in %s", namespace), Heading: T("Try manifests in %s", namespace), Namespace: namespace, Tab: TabTry,
 		Commands: []string{"croft try --live -n " + namespace + " MANIFEST..."},
 		Body:     body,
 	}
@@ -49,7 +49,7 @@ func NewTry(namespace, text, problem string, report *trial.Report) Page {
 
 func listResults(report *trial.Report) Sections {
 	verdicts := map[trial.Verdict]why.Verdict{trial.Refused: why.Bad, trial.Warned: why.Waiting}
-	table := Section{Heading: "Results", Head: []string{"Line", "Object", "Result", "Reason", "Details"}, Empty: "There are no objects: paste at least one."}
+	table := Section{Heading: T("Results"), Head: heads("Line", "Object", "Result", "Reason", "Details"), Empty: T("There are no objects: paste at least one.")}
 	for _, r := range report.Results {
 		verdict, ok := verdicts[r.Verdict]
 		if !ok {
@@ -59,5 +59,5 @@ func listResults(report *trial.Report) Sections {
 			{Text: fmt.Sprint(r.Line)}, {Text: r.Name()}, {Text: string(r.Verdict), Verdict: verdict}, {Text: r.DescribeReasons()}, {Text: strings.Join(r.ListDetails(), "\n")},
 		})
 	}
-	return Sections{table, {Heading: "Unknown", List: report.Unknown}}
+	return Sections{table, {Heading: T("Unknown"), List: listRaw(report.Unknown)}}
 }

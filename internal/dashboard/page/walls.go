@@ -1,14 +1,12 @@
 package page
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/walls"
-	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/diagnose/why"
 	"croft.dev/croft/internal/observe/events"
 )
@@ -21,10 +19,10 @@ const mostRefused = 200
 func NewWalls(s *walls.Snapshot, now time.Time) Page {
 	verified := listVerified(s.Platform.Status.Verify, now)
 	if len(s.Hidden) > 0 {
-		verified.Note += " You may not list " + wording.Enumerate(s.Hidden, "and") + "."
+		verified.Note = append(verified.Note, describeHidden(s.Hidden)...)
 	}
 	return Page{
-		Title: "Walls", Heading: "Walls of " + s.Platform.Spec.ClusterName,
+		Title: T("Walls"), Heading: T("Walls of %s", s.Platform.Spec.ClusterName),
 		Commands: []string{"croft status", "croft verify --record", "kubectl get events -n default --field-selector reason=" + walls.Repaired},
 		Body:     Sections{verified, listRepairs(s), listRefused(s.Refused)},
 	}
@@ -32,32 +30,32 @@ func NewWalls(s *walls.Snapshot, now time.Time) Page {
 
 func listVerified(v *v1alpha1.VerifyStatus, now time.Time) Section {
 	t := Section{
-		Heading: "Last verification", Head: []string{"Result", "Attacks"},
-		Empty: "No result is recorded: run croft verify --record, best on a schedule.",
+		Heading: T("Last verification"), Head: heads("Result", "Attacks"),
+		Empty: T("No result is recorded: run croft verify --record, best on a schedule."),
 	}
 	if v == nil {
 		return t
 	}
-	t.Note = fmt.Sprintf("%s, %s ago, by version %s.", formatTime(v.Time.Time), formatAge(v.Time.Time, now), v.Version)
+	t.Note = T("%s, %s ago, by version %s.", formatTime(v.Time.Time), formatAge(v.Time.Time, now), v.Version)
 	for _, r := range []struct {
-		name    string
+		name    Text
 		count   int32
 		verdict why.Verdict
 	}{
-		{"held", v.Held, why.Good}, {"BREACHED", v.Breached, why.Bad}, {"blocked elsewhere", v.BlockedElsewhere, why.Bad}, {"not tried", v.NotTried, ""},
+		{T("held"), v.Held, why.Good}, {T("BREACHED"), v.Breached, why.Bad}, {T("blocked elsewhere"), v.BlockedElsewhere, why.Bad}, {T("not tried"), v.NotTried, ""},
 	} {
 		if r.count == 0 && r.verdict == why.Bad {
 			r.verdict = why.Good
 		}
-		t.Rows = append(t.Rows, []Cell{{Text: r.name}, {Text: strconv.Itoa(int(r.count)), Verdict: r.verdict}})
+		t.Rows = append(t.Rows, []Cell{{PageText: r.name}, {Text: strconv.Itoa(int(r.count)), Verdict: r.verdict}})
 	}
 	return t
 }
 
 func listRepairs(s *walls.Snapshot) Section {
 	t := Section{
-		Heading: "Repaired drift", Head: []string{"Time", "Object", "Repair"},
-		Empty: "The operator has repaired nothing in the last hour: Kubernetes keeps events so long. The metric croft_repairs_total and the operator's log have earlier repairs.",
+		Heading: T("Repaired drift"), Head: heads("Time", "Object", "Repair"),
+		Empty: T("The operator has repaired nothing in the last hour: Kubernetes keeps events so long. The metric croft_repairs_total and the operator's log have earlier repairs."),
 	}
 	for i := range s.Repairs[:min(len(s.Repairs), mostEvents)] {
 		e := &s.Repairs[i]
@@ -70,11 +68,11 @@ func listRepairs(s *walls.Snapshot) Section {
 
 func listRefused(all []v1alpha1.RefusedWorkload) Section {
 	t := Section{
-		Heading: "Refused pods", Head: []string{"Object", "State", "Explanation"},
-		Empty: "No pods of tenants are refused. Refusals of other objects are only in the API server's audit log.",
+		Heading: T("Refused pods"), Head: heads("Object", "State", "Explanation"),
+		Empty: T("No pods of tenants are refused. Refusals of other objects are only in the API server's audit log."),
 	}
 	if more := len(all) - mostRefused; more > 0 {
-		t.Note = fmt.Sprintf("%d more workloads are not shown.", more)
+		t.Note = T("%d more workloads are not shown.", more)
 	}
 	for _, w := range all[:min(len(all), mostRefused)] {
 		t.Rows = append(t.Rows, newRefusedRow(w))

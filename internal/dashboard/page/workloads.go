@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"croft.dev/croft/internal/dashboard/workloads"
-	"croft.dev/croft/internal/declare/wording"
 )
 
 // NewWorkloads returns the page of a namespace's Deployments, StatefulSets and pods.
 func NewWorkloads(namespace string, l *workloads.List, now time.Time) Page {
 	objects, pods := listWorkloads(l, now)
-	objects.Heading, objects.Empty = "Workloads", "There are no Deployments and StatefulSets: create one with kubectl apply, or try your manifests first with croft try."
-	pods.Heading, pods.Empty = "Pods", "There are no pods: pods of Jobs would be here, too."
+	objects.Heading = T("Workloads")
+	objects.Empty = T("There are no Deployments and StatefulSets: create one with kubectl apply, or try your manifests first with croft try.")
+	pods.Heading, pods.Empty = T("Pods"), T("There are no pods: pods of Jobs would be here, too.")
 	return Page{
-		Title: "Workloads of " + namespace, Heading: "Workloads of " + namespace, Namespace: namespace, Tab: TabWorkloads,
+		Title: T("Workloads of %s", namespace), Heading: T("Workloads of %s", namespace), Namespace: namespace, Tab: TabWorkloads,
 		Commands: []string{"kubectl get deployments,statefulsets,pods -n " + namespace},
 		Body:     Sections{objects, pods},
 	}
@@ -22,9 +22,10 @@ func NewWorkloads(namespace string, l *workloads.List, now time.Time) Page {
 // NewJobs returns the page of a namespace's Jobs, CronJobs and DaemonSets.
 func NewJobs(namespace string, l *workloads.List, now time.Time) Page {
 	objects, _ := listWorkloads(l, now)
-	objects.Heading, objects.Empty = "Jobs, CronJobs and DaemonSets", "There are no Jobs, CronJobs and DaemonSets: create one with kubectl apply, or try your manifests first with croft try."
+	objects.Heading = T("Jobs, CronJobs and DaemonSets")
+	objects.Empty = T("There are no Jobs, CronJobs and DaemonSets: create one with kubectl apply, or try your manifests first with croft try.")
 	return Page{
-		Title: "Jobs of " + namespace, Heading: "Jobs of " + namespace, Namespace: namespace, Tab: TabJobs,
+		Title: T("Jobs of %s", namespace), Heading: T("Jobs of %s", namespace), Namespace: namespace, Tab: TabJobs,
 		Commands: []string{"kubectl get jobs,cronjobs,daemonsets -n " + namespace},
 		Body:     Sections{objects},
 	}
@@ -32,7 +33,7 @@ func NewJobs(namespace string, l *workloads.List, now time.Time) Page {
 
 // listWorkloads returns a table of the objects that create pods, and a table of the pods.
 func listWorkloads(l *workloads.List, now time.Time) (objects, pods Section) {
-	objects.Head = []string{"Name", "Kind", "State", "Age"}
+	objects.Head = heads("Name", "Kind", "State", "Age")
 	pods.Head = objects.Head
 	for _, w := range l.Workloads {
 		row := []Cell{newWorkloadCell(w, w.Name), {Text: w.Kind}, {Text: w.State, Verdict: w.Verdict}, newAgeCell(w.Created, now)}
@@ -43,7 +44,7 @@ func listWorkloads(l *workloads.List, now time.Time) (objects, pods Section) {
 		}
 	}
 	if len(l.Hidden) > 0 {
-		objects.Note = "You may not list " + wording.Enumerate(l.Hidden, "and") + "."
+		objects.Note = describeHidden(l.Hidden)
 	}
 	return objects, pods
 }

@@ -42,7 +42,7 @@ const restartedAt = "kubectl.kubernetes.io/restartedAt"
 func describeRestart(target why.Target, _ *http.Request) (page.Confirmation, map[string]any) {
 	annotations := map[string]any{restartedAt: time.Now().Format(time.RFC3339)}
 	return page.Confirmation{
-		Question: "Restart " + target.String() + "?", Button: "Restart", Effect: "Kubernetes replaces all its pods, as its strategy has it.",
+		Question: page.T("Restart %s?", target.String()), Button: page.T("Restart"), Effect: page.T("Kubernetes replaces all its pods, as its strategy has it."),
 		Command: "kubectl rollout restart " + target.String() + " -n " + target.Namespace,
 	}, map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": annotations}}}}
 }
@@ -51,13 +51,13 @@ func describeScale(target why.Target, r *http.Request) (page.Confirmation, map[s
 	replicas, err := strconv.ParseInt(r.PostForm.Get("replicas"), 10, 32)
 	if err != nil || replicas < 0 {
 		return page.Confirmation{
-			Question: "Change " + target.String() + "?", Refused: "the number of replicas must be a whole number, 0 or more",
+			Question: page.T("Change %s?", target.String()), Refused: page.T("the number of replicas must be a whole number, 0 or more"),
 		}, nil
 	}
 	number := strconv.FormatInt(replicas, 10)
 	return page.Confirmation{
-		Question: "Scale " + target.String() + " to " + number + "?", Button: "Scale", Fields: map[string]string{"replicas": number},
-		Effect:  "Kubernetes starts or deletes pods until there are " + number + ". An autoscaler of the workload can change the number again.",
+		Question: page.T("Scale %s to %s?", target.String(), number), Button: page.T("Scale"), Fields: map[string]string{"replicas": number},
+		Effect:  page.T("Kubernetes starts or deletes pods until there are %s. An autoscaler of the workload can change the number again.", number),
 		Command: "kubectl scale " + target.String() + " --replicas=" + number + " -n " + target.Namespace,
 	}, map[string]any{"spec": map[string]any{"replicas": replicas}}
 }
@@ -139,7 +139,7 @@ func changeWorkload(ctx context.Context, c *cluster.Client, r *http.Request) (pa
 	case apierrors.IsUnauthorized(err), err != nil && !errors.As(err, &status):
 		return page.Page{}, "", err
 	case err != nil:
-		body.Refused = status.Status().Message
+		body.Refused = page.Raw(status.Status().Message)
 	}
 	body.Warnings = warnings.List()
 	return page.NewConfirmation(target, body), "", nil

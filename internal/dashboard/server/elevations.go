@@ -75,15 +75,15 @@ func (d *dashboard) requestElevation(w http.ResponseWriter) form {
 		text, reason := strings.TrimSpace(r.PostForm.Get("duration")), strings.TrimSpace(r.PostForm.Get("reason"))
 		duration, _ := time.ParseDuration(text) // 0 for other texts, which is too short
 		body := page.Confirmation{
-			Question: "Request an elevation in " + namespace + "?", Button: "Request", Action: page.ElevationsPath(namespace),
+			Question: page.T("Request an elevation in %s?", namespace), Button: page.T("Request"), Action: page.ElevationsPath(namespace),
 			Fields: map[string]string{"duration": text, "reason": reason},
 		}
 		switch {
 		case duration < elevation.Shortest || duration > elevation.Longest:
-			body.Refused = "the duration must be between 15m and 24h, such as 1h"
+			body.Refused = page.T("the duration must be between 15m and 24h, such as 1h")
 			return page.NewElevationConfirmation(namespace, body), "", nil
 		case reason == "":
-			body.Refused = "the reason is empty: write a reason, for the approver and the record"
+			body.Refused = page.T("the reason is empty: write a reason, for the approver and the record")
 			return page.NewElevationConfirmation(namespace, body), "", nil
 		}
 		private, public, err := elevation.NewKey()
@@ -91,7 +91,7 @@ func (d *dashboard) requestElevation(w http.ResponseWriter) form {
 			return page.Page{}, "", err
 		}
 		e := elevation.NewRequest(namespace, findUser(r), duration, reason, public)
-		body.Effect = page.DescribeElevation(e) + ". It applies to all namespaces of tenant " + m.Tenant + ". Its token can be used only in this browser, until you log out."
+		body.Effect = page.T("%s. It applies to all namespaces of tenant %s. Its token can be used only in this browser, until you log out.", page.DescribeElevation(e), m.Tenant)
 		body.Command = fmt.Sprintf("croft elevate --tenant %s -n %s --for %s --reason TEXT", m.Tenant, namespace, duration)
 		p, ok, err := confirm(ctx, r, namespace, body, func(ctx context.Context, dryRun bool) error {
 			var opts []client.CreateOption
@@ -125,7 +125,7 @@ func confirm(ctx context.Context, r *http.Request, namespace string, body page.C
 	case apierrors.IsUnauthorized(err), err != nil && !errors.As(err, &status):
 		return page.Page{}, false, err
 	case err != nil:
-		body.Refused = status.Status().Message
+		body.Refused = page.Raw(status.Status().Message)
 	}
 	body.Warnings = warnings.List()
 	return page.NewElevationConfirmation(namespace, body), false, nil
@@ -153,18 +153,18 @@ func (d *dashboard) changeElevation(w http.ResponseWriter) form {
 		}
 		path := page.ElevationsPath(namespace)
 		body := page.Confirmation{
-			Action: path + page.Link(name) + "/" + change, Fields: map[string]string{"uid": string(e.UID)}, Effect: page.DescribeElevation(e) + ".",
+			Action: path + page.Link(name) + "/" + change, Fields: map[string]string{"uid": string(e.UID)}, Effect: page.T("%s.", page.DescribeElevation(e)),
 		}
 		if uid := r.PostForm.Get("uid"); uid != "" && uid != string(e.UID) {
-			body.Question, body.Refused = "Change "+name+"?", "this elevation is another one than before: go back, and read it"
+			body.Question, body.Refused = page.T("Change %s?", name), page.T("this elevation is another one than before: go back, and read it")
 			return page.NewElevationConfirmation(namespace, body), "", nil
 		}
 		act := func(ctx context.Context, dryRun bool) error { return approve(ctx, c, e, findUser(r), dryRun) }
 		if change == page.ApproveElevation {
-			body.Question, body.Button, body.Command = "Approve "+name+"?", "Approve", "croft elevate approve "+name+" -n "+namespace
+			body.Question, body.Button, body.Command = page.T("Approve %s?", name), page.T("Approve"), "croft elevate approve "+name+" -n "+namespace
 		} else {
-			body.Question, body.Button, body.Command = "End "+name+"?", "End", "kubectl delete elevation "+name+" -n "+namespace
-			body.Effect += " The operator ends its access, and its record is deleted."
+			body.Question, body.Button, body.Command = page.T("End %s?", name), page.T("End"), "kubectl delete elevation "+name+" -n "+namespace
+			body.Effect = append(body.Effect, page.T("The operator ends its access, and its record is deleted.")...)
 			act = func(ctx context.Context, dryRun bool) error { return end(ctx, c, e, dryRun) }
 		}
 		p, ok, err := confirm(ctx, r, namespace, body, act)
@@ -199,15 +199,15 @@ func end(ctx context.Context, c client.Client, e *v1alpha1.Elevation, dryRun boo
 // useElevation replaces the session by one with the token of the elevation.
 func (d *dashboard) useElevation(ctx context.Context, w http.ResponseWriter, r *http.Request, e *v1alpha1.Elevation) (page.Page, string, error) {
 	now := time.Now()
-	refuse := func(why string) (page.Page, string, error) {
-		return page.NewElevationConfirmation(e.Namespace, page.Confirmation{Question: "Use " + e.Name + "?", Refused: why}), "", nil
+	refuse := func(why page.Text) (page.Page, string, error) {
+		return page.NewElevationConfirmation(e.Namespace, page.Confirmation{Question: page.T("Use %s?", e.Name), Refused: why}), "", nil
 	}
 	key, err := d.Keys.OpenElevation(r.Cookies(), findUser(r), now)
 	if err != nil || key.Namespace != e.Namespace || key.Name != e.Name {
-		return refuse("its token is encrypted for another browser, or for a command")
+		return refuse(page.T("its token is encrypted for another browser, or for a command"))
 	}
 	if e.Status.Phase != v1alpha1.ElevationActive || e.Status.Until == nil {
-		return refuse("the elevation is not active")
+		return refuse(page.T("the elevation is not active"))
 	}
 	private, err := ecdh.X25519().NewPrivateKey(key.Private)
 	if err != nil {
@@ -215,11 +215,11 @@ func (d *dashboard) useElevation(ctx context.Context, w http.ResponseWriter, r *
 	}
 	token, err := elevation.Open(private, e.Status.Token)
 	if err != nil {
-		return refuse("the token is not encrypted for this request")
+		return refuse(page.T("the token is not encrypted for this request"))
 	}
 	user, err := d.Cluster.ReviewUser(ctx, token)
 	if apierrors.IsUnauthorized(err) {
-		return refuse("the cluster does not accept the token of the elevation: it has ended")
+		return refuse(page.T("the cluster does not accept the token of the elevation: it has ended"))
 	}
 	if err != nil {
 		return page.Page{}, "", err

@@ -25,8 +25,8 @@ func (d *dashboard) respondError(w http.ResponseWriter, r *http.Request, s sessi
 	case errors.Is(err, errLoginNeeded):
 		redirectToLogin(w, r)
 	case errors.As(err, &outage):
-		d.respond(w, http.StatusBadGateway, s, page.Page{Title: "No answer", Heading: "The identity provider did not answer", Body: page.Message{
-			Text: "The dashboard could not renew your login. Reload the page. If it fails again, the dashboard's log has the error.",
+		d.respond(w, r, http.StatusBadGateway, s, page.Page{Title: page.T("No answer"), Heading: page.T("The identity provider did not answer"), Body: page.Message{
+			Text: page.T("The dashboard could not renew your login. Reload the page. If it fails again, the dashboard's log has the error."),
 		}})
 	case apierrors.IsUnauthorized(err):
 		for _, c := range session.Expire(r.Cookies()) {
@@ -34,11 +34,11 @@ func (d *dashboard) respondError(w http.ResponseWriter, r *http.Request, s sessi
 		}
 		redirectToLogin(w, r)
 	case isMissing(err):
-		d.respondMissing(w, s)
+		d.respondMissing(w, r, s)
 	default:
 		d.Log.WarnContext(r.Context(), "the cluster did not answer", "path", r.URL.Path, "user", s.User, "error", err)
-		d.respond(w, http.StatusBadGateway, s, page.Page{
-			Title: "No answer", Heading: "The cluster did not answer", Body: page.Message{Text: "Reload the page. If it fails again, the dashboard's log has the error."},
+		d.respond(w, r, http.StatusBadGateway, s, page.Page{
+			Title: page.T("No answer"), Heading: page.T("The cluster did not answer"), Body: page.Message{Text: page.T("Reload the page. If it fails again, the dashboard's log has the error.")},
 		})
 	}
 }
@@ -53,17 +53,17 @@ func isMissing(err error) bool {
 }
 
 // respondMissing does not repeat the requested name.
-func (d *dashboard) respondMissing(w http.ResponseWriter, s session.Session) {
-	d.respond(w, http.StatusNotFound, s, page.Page{
-		Title: "Not found", Heading: "Not found", Body: page.Message{Text: "This page does not exist, or you may not see it."},
+func (d *dashboard) respondMissing(w http.ResponseWriter, r *http.Request, s session.Session) {
+	d.respond(w, r, http.StatusNotFound, s, page.Page{
+		Title: page.T("Not found"), Heading: page.T("Not found"), Body: page.Message{Text: page.T("This page does not exist, or you may not see it.")},
 	})
 }
 
 // respondForged refuses a form that no page of this session has sent.
 func (d *dashboard) respondForged(w http.ResponseWriter, r *http.Request) {
 	d.Log.WarnContext(r.Context(), "refused a form from another site or session", "path", r.URL.Path, "origin", r.Header.Get("Origin"))
-	d.respond(w, http.StatusForbidden, session.Session{}, page.Page{
-		Title: "Refused", Heading: "The form was refused", Body: page.Message{Text: "It was not sent by a current page of the dashboard. Open the page again, and send the form again."},
+	d.respond(w, r, http.StatusForbidden, session.Session{}, page.Page{
+		Title: page.T("Refused"), Heading: page.T("The form was refused"), Body: page.Message{Text: page.T("It was not sent by a current page of the dashboard. Open the page again, and send the form again.")},
 	})
 }
 
@@ -77,8 +77,8 @@ func (d *dashboard) withRecovery(next http.Handler) http.Handler {
 				panic(p)
 			default:
 				d.Log.ErrorContext(r.Context(), "a page failed", "path", r.URL.Path, "panic", p)
-				d.respond(w, http.StatusInternalServerError, session.Session{}, page.Page{
-					Title: "Error", Heading: "The page failed", Body: page.Message{Text: "The dashboard's log has the error."},
+				d.respond(w, r, http.StatusInternalServerError, session.Session{}, page.Page{
+					Title: page.T("Error"), Heading: page.T("The page failed"), Body: page.Message{Text: page.T("The dashboard's log has the error.")},
 				})
 			}
 		}()

@@ -29,8 +29,8 @@ func (d *dashboard) newFormHandler(limit int64, handle form) http.HandlerFunc {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		var tooLarge *http.MaxBytesError
 		if err := r.ParseForm(); errors.As(err, &tooLarge) {
-			d.respond(w, http.StatusRequestEntityTooLarge, session.Session{}, page.Page{
-				Title: "Too large", Heading: "The form is too large", Body: page.Message{Text: "Use the command of the page instead."},
+			d.respond(w, r, http.StatusRequestEntityTooLarge, session.Session{}, page.Page{
+				Title: page.T("Too large"), Heading: page.T("The form is too large"), Body: page.Message{Text: page.T("Use the command of the page instead.")},
 			})
 			return
 		}
@@ -57,7 +57,7 @@ func (d *dashboard) newFormHandler(limit int64, handle form) http.HandlerFunc {
 			d.Log.InfoContext(ctx, "changed an object", "path", r.URL.Path, "user", s.User)
 			http.Redirect(w, r, next, http.StatusSeeOther)
 		default:
-			d.respond(w, http.StatusOK, s, p)
+			d.respond(w, r, http.StatusOK, s, p)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (l *liveStream) read(ctx context.Context) (string, error) {
 		return "", err
 	}
 	l.watcher.Watch(ctx)
-	p.CSRF = l.session.CSRF
+	p.CSRF, p.Language = l.session.CSRF, readLanguage(l.r)
 	return page.Version(p)
 }
 

@@ -50,7 +50,7 @@ func (d *dashboard) respondLogin(w http.ResponseWriter, r *http.Request, status 
 		body.ProviderLink = startPath + "?next=" + url.QueryEscape(body.Next)
 		body.NoTokens = !d.TokenLogin
 	}
-	d.respond(w, status, s, page.Page{Title: "Log in", Heading: "Log in", Body: body})
+	d.respond(w, r, status, s, page.Page{Title: page.T("Log in"), Heading: page.T("Log in"), Body: body})
 }
 
 // logIn begins the session of a user whose token the cluster accepts.
@@ -61,7 +61,7 @@ func (d *dashboard) logIn(w http.ResponseWriter, r *http.Request) {
 	body := page.Login{Next: findLocalPath(r.PostForm.Get("next"))}
 	token := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(r.PostForm.Get("token")), "Bearer "))
 	if !bearer.MatchString(token) {
-		body.Problem = "This is no bearer token: it has characters that no token has, or it is empty."
+		body.Problem = page.T("This is no bearer token: it has characters that no token has, or it is empty.")
 		d.respondLogin(w, r, http.StatusBadRequest, body)
 		return
 	}
@@ -84,16 +84,16 @@ func (d *dashboard) logIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // explainLogin returns the status and the text for a failed login.
-func explainLogin(err error) (int, string) {
+func explainLogin(err error) (int, page.Text) {
 	switch {
 	case apierrors.IsUnauthorized(err), errors.Is(err, cluster.ErrAnonymous):
-		return http.StatusUnauthorized, "The cluster does not accept this token: it is invalid, has expired, or is for another cluster."
+		return http.StatusUnauthorized, page.T("The cluster does not accept this token: it is invalid, has expired, or is for another cluster.")
 	case apierrors.IsForbidden(err):
-		return http.StatusForbidden, "The cluster does not let you read your own name: ask a platform admin for the role system:basic-user."
+		return http.StatusForbidden, page.T("The cluster does not let you read your own name: ask a platform admin for the role system:basic-user.")
 	case errors.Is(err, session.ErrTooLarge):
-		return http.StatusRequestEntityTooLarge, "The token is too large for the cookies of a browser: ask a platform admin for a token with fewer groups."
+		return http.StatusRequestEntityTooLarge, page.T("The token is too large for the cookies of a browser: ask a platform admin for a token with fewer groups.")
 	default:
-		return http.StatusBadGateway, "The cluster did not answer. Try again. If it fails again, the dashboard's log has the error."
+		return http.StatusBadGateway, page.T("The cluster did not answer. Try again. If it fails again, the dashboard's log has the error.")
 	}
 }
 

@@ -51,8 +51,8 @@ func (d *dashboard) finishLogin(w http.ResponseWriter, r *http.Request) {
 	tokens, err := d.Provider.FinishLogin(ctx, a, r.URL.Query())
 	if errors.Is(err, provider.ErrForeign) {
 		d.Log.WarnContext(ctx, "refused the response to another login", "error", err)
-		d.respond(w, http.StatusForbidden, session.Session{}, page.Page{Title: "Refused", Heading: "The login was refused", Body: page.Message{
-			Text: "This browser did not begin this login, began another one since, or began it more than ten minutes ago. Log in again.",
+		d.respond(w, r, http.StatusForbidden, session.Session{}, page.Page{Title: page.T("Refused"), Heading: page.T("The login was refused"), Body: page.Message{
+			Text: page.T("This browser did not begin this login, began another one since, or began it more than ten minutes ago. Log in again."),
 		}})
 		return
 	}
@@ -71,7 +71,7 @@ func (d *dashboard) finishLogin(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		status, problem := explainLogin(err)
 		if apierrors.IsUnauthorized(err) {
-			problem = "The cluster does not accept the tokens of your identity provider: ask a platform admin to configure its issuer and client at the API server or at croft proxy."
+			problem = page.T("The cluster does not accept the tokens of your identity provider: ask a platform admin to configure its issuer and client at the API server or at croft proxy.")
 		}
 		d.Log.WarnContext(ctx, "a login failed", "status", status, "error", err)
 		d.respondLogin(w, r, status, page.Login{Next: next, Problem: problem})
@@ -87,10 +87,10 @@ func setTokens(s *session.Session, tokens *provider.Tokens) {
 
 // respondLoginFailure shows the login page after a failure at the identity provider.
 func (d *dashboard) respondLoginFailure(w http.ResponseWriter, r *http.Request, next string, err error) {
-	status, problem := http.StatusBadGateway, "The login at the identity provider failed. Try again. If it fails again, the dashboard's log has the error."
+	status, problem := http.StatusBadGateway, page.T("The login at the identity provider failed. Try again. If it fails again, the dashboard's log has the error.")
 	var refused *provider.RefusedError
 	if errors.As(err, &refused) && refused.Code == "access_denied" {
-		status, problem = http.StatusForbidden, "The identity provider refused the login, or you cancelled it."
+		status, problem = http.StatusForbidden, page.T("The identity provider refused the login, or you cancelled it.")
 	}
 	d.Log.WarnContext(r.Context(), "a login failed", "status", status, "error", err)
 	d.respondLogin(w, r, status, page.Login{Next: next, Problem: problem})
@@ -114,5 +114,5 @@ func (d *dashboard) logOutAtProvider(w http.ResponseWriter, r *http.Request, s s
 		return
 	}
 	w.Header().Set("Refresh", "0; url="+location)
-	d.respond(w, http.StatusOK, session.Session{}, page.Page{Title: "Logged out", Heading: "Logged out", Body: page.LoggedOut{ProviderLink: location}})
+	d.respond(w, r, http.StatusOK, session.Session{}, page.Page{Title: page.T("Logged out"), Heading: page.T("Logged out"), Body: page.LoggedOut{ProviderLink: location}})
 }

@@ -120,7 +120,7 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 	mux.HandleFunc("POST /namespaces/{namespace}/try", d.newFormHandler(largestTrialForm, tryManifests))
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		s, _ := d.Keys.Open(r.Cookies(), time.Now())
-		d.respondMissing(w, s)
+		d.respondMissing(w, r, s)
 	})
 	return mux
 }
@@ -148,13 +148,13 @@ func (d *dashboard) newPageHandler(show view, live bool) http.HandlerFunc {
 			return
 		}
 		p.Live = live
-		d.respond(w, http.StatusOK, s, p)
+		d.respond(w, r, http.StatusOK, s, p)
 	}
 }
 
-// respond writes a page.
-func (d *dashboard) respond(w http.ResponseWriter, status int, s session.Session, p page.Page) {
-	p.CSRF = s.CSRF
+// respond writes a page, in the language that the browser prefers.
+func (d *dashboard) respond(w http.ResponseWriter, r *http.Request, status int, s session.Session, p page.Page) {
+	p.CSRF, p.Language = s.CSRF, readLanguage(r)
 	if s.Token != "" {
 		p.User = s.User
 	}
@@ -167,4 +167,8 @@ func (d *dashboard) respond(w http.ResponseWriter, status int, s session.Session
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(text)
+}
+
+func readLanguage(r *http.Request) page.Language {
+	return page.ChooseLanguage(r.Header.Get("Accept-Language"))
 }

@@ -48,7 +48,7 @@ func (d *dashboard) openNamespace(w http.ResponseWriter, r *http.Request) {
 	namespace := strings.TrimSpace(r.URL.Query().Get("namespace"))
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
 		s, _ := d.Keys.Open(r.Cookies(), time.Now())
-		d.respondMissing(w, s)
+		d.respondMissing(w, r, s)
 		return
 	}
 	http.Redirect(w, r, page.Link("namespaces", namespace), http.StatusSeeOther)

@@ -104,7 +104,7 @@ func (d *dashboard) downloadLog(w http.ResponseWriter, r *http.Request) {
 	namespace, err := readNamespace(r)
 	pod, container := r.PathValue("name"), r.URL.Query().Get("container")
 	if err != nil || len(validation.IsDNS1123Subdomain(pod)) > 0 || len(validation.IsDNS1123Label(container)) > 0 {
-		d.respondMissing(w, s)
+		d.respondMissing(w, r, s)
 		return
 	}
 	if isStream(r) {
