@@ -43,10 +43,38 @@ func TestCapsule(t *testing.T) {
 		"metadata of some":   {read: capsule("namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, labels: {c: d}}]}"), options: demo, not: []string{`"namespace":`}, findings: []want{{source.NotKept, "labels.c", "all namespaces of a tenant"}}},
 		"a proxy's settings": {read: capsule("owners: [{kind: Group, name: devs, proxySettings: [{kind: Nodes, operations: [List]}]}]"), options: demo, findings: []want{{source.NotKept, "owners[0].proxySettings", "docs/how-to/proxy.md"}}},
 		"device classes":     {read: capsule("deviceClasses: {allowed: [gpu.example.com]}"), options: demo, gives: []string{`"deviceClasses":["gpu.example.com"]`}},
-		"frozen":             {read: capsule("cordoned: true"), options: demo, gives: []string{`"frozen":{"reason":"cordoned in Capsule"}`}, findings: []want{{source.Changed, "spec.cordoned", "write the purpose into reason"}}},
 		"not frozen":         {read: capsule("cordoned: false\npreventDeletion: true"), options: demo, findings: []want{{source.Changed, "spec.preventDeletion", "Retain"}}},
 		"nothing said":       {read: capsule("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
 	} {
+		t.Run(name, r.check)
+	}
+}
+
+// TestCapsuleCordon expects a freeze of a cordoned tenant, and a problem for a tenant of which only some
+// namespaces are cordoned.
+func TestCapsuleCordon(t *testing.T) {
+	const frozen = `"frozen":{"reason":"cordoned in Capsule"}`
+	marked := func(metadata string) string {
+		return strings.Replace(capsule(""), "{name: oil}", "{name: oil, "+metadata+"}", 1)
+	}
+	cordoned := func(spec string, values ...string) string {
+		all := capsule(spec)
+		for i, value := range values {
+			all += fmt.Sprintf("---\n{apiVersion: v1, kind: Namespace, metadata: {name: oil-%d, labels: {capsule.clastix.io/tenant: oil, projectcapsule.dev/cordoned: %q}}}\n", i, value)
+		}
+		return all
+	}
+	for name, r := range map[string]row{
+		"the field":        {read: capsule("cordoned: true"), gives: []string{frozen}, findings: []want{{source.Changed, "spec.cordoned", "write the purpose into reason"}}},
+		"an older label":   {read: marked("labels: {capsule.clastix.io/cordon: enabled}"), gives: []string{frozen}, findings: []want{{source.Changed, `labels["capsule.clastix.io/cordon"]`, "write the purpose"}}},
+		"an annotation":    {read: marked(`annotations: {capsule.clastix.io/cordon: "true"}`), gives: []string{frozen}},
+		"not cordoned":     {read: marked(`annotations: {capsule.clastix.io/cordon: "false"}`), not: []string{frozen}},
+		"every namespace":  {read: cordoned("", "true", "true"), gives: []string{frozen}, findings: []want{{source.Changed, `Namespace/oil-1 metadata.labels["projectcapsule.dev/cordoned"]`, "write the purpose"}}},
+		"some namespaces":  {read: cordoned("", "true", "false"), not: []string{frozen}, problems: []string{`Namespace/oil-0: metadata.labels["projectcapsule.dev/cordoned"]: Capsule refuses changes in this namespace`}},
+		"both":             {read: cordoned("cordoned: true", "true", "false"), gives: []string{frozen}},
+		"none is cordoned": {read: cordoned("", "false", "false"), not: []string{frozen}},
+	} {
+		r.options = demo
 		t.Run(name, r.check)
 	}
 }
@@ -86,7 +114,7 @@ func TestCapsuleRestrictions(t *testing.T) {
 		"two of one name":     {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil.v1}", 1) + "---" + strings.Split(strings.Replace(capsule(""), "{name: oil}", "{name: oil-v1}", 1), "---")[2], gives: []string{`"oil-v1":{"pool":"jobs"}`}, problems: []string{"Tenant/oil-v1: would become tenant oil-v1, as Tenant/oil.v1 would"}},
 		"a policy of some":    {read: capsule("networkPolicies: {items: [{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress]}]}"), problems: []string{"networkPolicies.items[0]: selects only some pods"}},
 		"an older annotation": {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/enable-node-ports: \"false\"}}", 1), problems: []string{"does not know this setting of Capsule"}},
-		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/cordon: enabled}}", 1), problems: []string{"does not know this setting of Capsule"}},
+		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/fence: enabled}}", 1), problems: []string{"does not know this setting of Capsule"}},
 		"what binds no one":   {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/forbidden-namespace-labels: a, team: b}}", 1), findings: []want{{source.NotKept, "forbidden-namespace-labels\"]", "does not let tenants write labels"}}},
 	} {
 		r.options = demo

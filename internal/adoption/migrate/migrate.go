@@ -66,6 +66,7 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 		gatekeeper.ReadPools,
 		gatekeeper.ReadDomains,
 		kubernetes.ReadNamespaces,
+		capsule.ReadCordonedNamespaces,
 		kubernetes.ReadObjects,
 		kubernetes.ReadAccess,
 		kubernetes.ReadSharing,
