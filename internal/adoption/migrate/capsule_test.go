@@ -123,23 +123,10 @@ func TestCapsuleRestrictions(t *testing.T) {
 }
 
 func TestCapsuleOthers(t *testing.T) {
-	copying := func(resource string) string {
-		return capsule("") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalTenantResource, metadata: {name: all}, spec: {resources: [" + resource + "]}}\n"
-	}
 	other := func(kind string) string {
 		return capsule("") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: " + kind + ", metadata: {name: all}, spec: {quota: {hard: {pods: 1}}}}\n"
 	}
 	for name, r := range map[string]row{
-		"copies of a policy":  {read: copying("{rawItems: [{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, spec: {podSelector: {}}}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
-		"copies by reference": {read: copying("{namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: a}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
-		"copies by template":  {read: copying("{generators: [{template: x}]}"), problems: []string{"GlobalTenantResource/all"}},
-		"copies of data":      {read: copying("{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {t: '{{ tenant.name }} {{namespace}} $(tenant)'}}]}"), gives: []string{`"tenantDefaults":{"objects":[{"apiVersion":"v1","data":{"t":"$(tenant) $(namespace) $$(tenant)"},"kind":"ConfigMap","metadata":{"name":"a"}}]`}, findings: []want{{source.Kept, "GlobalTenantResource/all spec.resources[0]", ""}}},
-		"copies of limits":    {read: copying("{rawItems: [{apiVersion: v1, kind: LimitRange, metadata: {name: a}, spec: {limits: [{type: Pod, max: {cpu: 8}}]}}]}"), gives: []string{`"kind":"LimitRange"`}},
-		"copies of a Secret":  {read: copying("{rawItems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "Capsule deletes its copies"}}},
-		"copies to some":      {read: copying("{namespaceSelector: {matchLabels: {a: b}}, rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "Capsule deletes its copies"}}},
-		"copies by values":    {read: copying("{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {t: '{{ index .a }}'}}]}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "Capsule deletes its copies"}}},
-		"copies for a tenant": {read: capsule("") + "status: {namespaces: [oil]}\n---\n{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: all, namespace: oil}, spec: {resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]}}\n",
-			gives: []string{`"oil":{"objects":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}],"pool":"jobs"}`}},
 		"a pool of resources":    {read: other("ResourcePool"), problems: []string{"ResourcePool/all: croft migrate does not read Capsule's ResourcePool"}},
 		"a quota of the cluster": {read: other("GlobalResourceQuota"), problems: []string{"GlobalResourceQuota/all"}},
 		"a quota of any kind":    {read: other("CustomQuota"), problems: []string{"CustomQuota/all"}},

@@ -32,6 +32,8 @@ func FuzzMigrate(f *testing.F) {
 		nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default, labels: {croft.dev/pool: jobs}}\nspec: {role: nodes, kubelet: {clusterDNS: [a]}, context: 3, tags: {a: jobs}}\n",
 		provisioner, inline("turbo: {}"), shared(selectors + "amiSelector: {\"aws::name\": a}"), nodePool, values, pools + onJobs,
 		capsule("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}\nnetworkPolicies: {items: [{podSelector: {}}]}"),
+		replicating("rawItems: ["+rawConfig+", "+policyOf("matchLabels: {app: db}", "{}")+", "+bindingOf("view", "{kind: ServiceAccount, name: '{{ namespace }}'}")+"], additionalMetadata: {labels: {a: '{{ x }}'}}", "tenantSelector: {}"),
+		replicatingIn("namespacedItems: [{apiVersion: v1, kind: Namespace}], namespaceSelector: {matchLabels: {a: b}}"),
 		"kind: List\napiVersion: v1\nitems: [{kind: Pod}, 3]", "kind: [a]\napiVersion: {}", "{", "---\n---\n- a", "tenants: {a: {nodePool: [b]}}",
 	} {
 		f.Add([]byte(seed))

@@ -197,5 +197,6 @@ func ReadPolicies(d *draft.Draft) map[string][]network.Policy {
 			all[name] = append(all[name], p)
 		}
 	}
+	readCopiedPolicies(d, all)
 	return all
 }

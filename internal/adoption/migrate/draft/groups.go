@@ -19,6 +19,7 @@ const (
 	ClusterPoliciesGroup = "policy.networking.k8s.io"
 	AWSPoliciesGroup     = "networking.k8s.aws"
 	MultusGroup          = "k8s.cni.cncf.io"
+	HNCGroup             = "hnc.x-k8s.io"
 )
 
 // DiscoveryTag is the tag with which Karpenter's own guides mark a cluster's resources.

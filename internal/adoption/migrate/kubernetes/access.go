@@ -92,6 +92,15 @@ func listBoundGroups(d *draft.Draft) []string {
 			add(b.At("subjects").Items())
 		}
 	}
+	for _, kind := range []string{"GlobalTenantResource", "TenantResource"} {
+		for _, o := range d.List(draft.CapsuleGroup, kind) {
+			for _, resource := range o.At("spec", "resources").Items() {
+				for _, item := range resource.At("rawItems").Items() {
+					add(item.At("subjects").Items())
+				}
+			}
+		}
+	}
 	return all
 }
 
