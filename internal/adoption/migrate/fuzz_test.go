@@ -34,6 +34,8 @@ func FuzzMigrate(f *testing.F) {
 		capsule("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}\nnetworkPolicies: {items: [{podSelector: {}}]}"),
 		replicating("rawItems: ["+rawConfig+", "+policyOf("matchLabels: {app: db}", "{}")+", "+bindingOf("view", "{kind: ServiceAccount, name: '{{ namespace }}'}")+"], additionalMetadata: {labels: {a: '{{ x }}'}}", "tenantSelector: {}"),
 		replicatingIn("namespacedItems: [{apiVersion: v1, kind: Namespace}], namespaceSelector: {matchLabels: {a: b}}"),
+		tree("acme") + modesOf("configmaps", "Propagate") + located(rawConfig, "namespace: acme, annotations: {propagate.hnc.x-k8s.io/select: a, propagate.hnc.x-k8s.io/treeSelect: '!acme-db, '}"),
+		tree("other") + hierarchy("acme", "parent: acme, labels: [{key: a, value: b}, 3]") + located(bindingOf("view", "{kind: ServiceAccount, name: bot}"), "namespace: acme-web, labels: {hnc.x-k8s.io/inherited-from: acme}"),
 		"kind: List\napiVersion: v1\nitems: [{kind: Pod}, 3]", "kind: [a]\napiVersion: {}", "{", "---\n---\n- a", "tenants: {a: {nodePool: [b]}}",
 	} {
 		f.Add([]byte(seed))

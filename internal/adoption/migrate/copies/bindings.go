@@ -56,10 +56,15 @@ func BindAccounts(manifest map[string]any, role string) {
 	}
 }
 
-// ReportRole reports the role to which croft.yaml binds service accounts instead.
+// ReportRole accounts for the service accounts of a RoleBinding, and for the role to which croft.yaml binds them.
 func ReportRole(binding source.Field, to []string, role, why string) {
 	ref := binding.At("roleRef")
 	for _, field := range to {
+		for _, s := range binding.At("subjects").Items() {
+			if isAccount(s.Value()) {
+				s.MarkKept(field)
+			}
+		}
 		if role == "" || role == ref.At("name").Text() {
 			ref.MarkKept(field)
 		} else {

@@ -45,6 +45,7 @@ var handled = map[string][]string{
 	MutationsGroup:              {"Assign", "ModifySet", "AssignMetadata", "AssignImage"},
 	CapsuleGroup:                {"Tenant"},
 	MultusGroup:                 {"NetworkAttachmentDefinition"},
+	HNCGroup:                    {"HierarchyConfiguration", "SubnamespaceAnchor", "HNCConfiguration", "HierarchicalResourceQuota"},
 	v1alpha1.GroupVersion.Group: {"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"},
 	"templates.gatekeeper.sh":   {"ConstraintTemplate"},
 }

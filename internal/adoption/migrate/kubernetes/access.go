@@ -112,7 +112,9 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	role, reason := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
 	for _, s := range o.At("subjects").Items() {
 		if s.At("kind").Text() == "ServiceAccount" {
-			s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
+			if !s.HasOutcome() {
+				s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
+			}
 			continue
 		}
 		AddSubject(d, name, s, prefix, role, reason)
