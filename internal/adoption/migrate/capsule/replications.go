@@ -314,7 +314,7 @@ func (c copied) accountPeople(tenants []string, role, difference string) ([]stri
 	return to, true
 }
 
-// accountSpec accounts for the fields that say when and how Capsule copies.
+// accountSpec accounts for the settings of a replication other than its objects.
 func (r *replication) accountSpec(d *draft.Draft) {
 	const to = "objects"
 	for _, f := range r.At("spec").Fields() {
