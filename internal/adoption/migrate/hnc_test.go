@@ -44,6 +44,7 @@ func TestTrees(t *testing.T) {
 	for name, r := range map[string]row{
 		"the pool of the root": {read: tree("acme"), gives: []string{whole}, findings: []want{
 			{source.Changed, "HierarchyConfiguration/acme-web/hierarchy spec.parent", "share its people"}, {source.Changed, "SubnamespaceAnchor/acme/acme-db metadata.name", "selfService"},
+			{source.Changed, "SubnamespaceAnchor/acme/acme-db metadata.namespace", "share its people"},
 		}},
 		"a pool of its own": {read: tree("acme, acme-db"), gives: []string{`"acme":{"namespaces":["acme","acme-web"],"pool":"jobs"}`, `"acme-db":{"namespaces":["acme-db","acme-db-test"],"pool":"jobs"}`}},
 		"no pool":           {read: tree("other"), problems: []string{"does not name a pool for the pods of tenant acme"}},

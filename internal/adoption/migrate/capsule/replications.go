@@ -252,7 +252,7 @@ func (r *replication) reportUnread(d *draft.Draft, resource source.Field) bool {
 }
 
 // readCopied writes one object into the objects of tenants. It returns the fields of croft.yaml that contain it,
-// and whether all of the tenants have it.
+// and whether croft.yaml replaces it for all of the tenants.
 func (r *replication) readCopied(d *draft.Draft, c copied, tenants []string, every bool) ([]string, bool) {
 	kind := c.content.At("kind").Text()
 	if why := estate.ExplainRefusedKind(c.content.At("apiVersion").Text(), kind); why != "" {
@@ -265,7 +265,7 @@ func (r *replication) readCopied(d *draft.Draft, c copied, tenants []string, eve
 			return nil, false
 		}
 		c.at.MarkKept(network.Wall)
-		return []string{network.Wall}, true
+		return nil, true
 	}
 	var role, difference string
 	if kind == "RoleBinding" {

@@ -119,7 +119,7 @@ func newCopies(copied []*source.Object) propagated {
 	}}
 }
 
-// isExcluded reports whether HNC does not copy an object, whatever its mode is, or croft wrote it.
+// isExcluded reports whether HNC does not copy an object in any mode, or croft wrote it.
 func isExcluded(o *source.Object) bool {
 	finalizers := o.At("metadata", "finalizers").Items()
 	_, openShift := o.At("metadata", "annotations").TextMap()["openshift.io/description"]

@@ -48,7 +48,14 @@ func readHierarchy(d *draft.Draft, f *forest, o *source.Object) {
 	}
 	to := draft.TenantField(tenant, "namespaces")
 	source.AccountMetadata(o, to)
-	parent := o.At("spec", "parent")
+	accountParent(d, tenant, o.At("spec", "parent"))
+	o.At("spec", "allowCascadingDeletion").MarkChanged(draft.TenantField(tenant, "deletion"), "croft deletes no namespaces by default: deletion: Retain keeps the namespaces of a deleted tenant")
+	readManagedMetadata(d, f, o.Namespace, o)
+}
+
+// accountParent accounts for the parent of a namespace of a tenant.
+func accountParent(d *draft.Draft, tenant string, parent source.Field) {
+	to := draft.TenantField(tenant, "namespaces")
 	switch other := d.FindTenant(parent.Text()); other {
 	case tenant:
 		parent.MarkChanged(to, "croft has no trees: the namespaces of tenant %s share its people, quota and network; give the namespaces of another team to a tenant of their own", tenant)
@@ -57,8 +64,6 @@ func readHierarchy(d *draft.Draft, f *forest, o *source.Object) {
 	default:
 		parent.MarkChanged(to, "%s and %s are separate tenants, since other objects of the input assign pools to both namespaces: give the namespaces to one tenant if they belong to one team", other, tenant)
 	}
-	o.At("spec", "allowCascadingDeletion").MarkChanged(draft.TenantField(tenant, "deletion"), "croft deletes no namespaces by default: deletion: Retain keeps the namespaces of a deleted tenant")
-	readManagedMetadata(d, f, o.Namespace, o)
 }
 
 func readAnchor(d *draft.Draft, f *forest, o *source.Object) {
@@ -70,6 +75,7 @@ func readAnchor(d *draft.Draft, f *forest, o *source.Object) {
 	to := draft.TenantField(tenant, "namespaces")
 	source.AccountMetadata(o, to)
 	o.At("metadata", "name").MarkChanged(to, "the platform names the namespaces in croft.yaml; selfService.namespaces lets tenants request more")
+	accountParent(d, tenant, o.At("metadata", "namespace"))
 	o.At("spec").MarkKept(to)
 	readManagedMetadata(d, f, o.Name, o)
 }
