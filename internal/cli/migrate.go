@@ -37,9 +37,9 @@ func newMigrate(a *app) *cobra.Command {
 		Short: "Convert your present setup into croft.yaml",
 		Long: `Read the objects that isolate teams today (Karpenter's Provisioners and NodePools,
 Gatekeeper's mutators and constraints, the values file of a chart of tenants,
-Capsule's Tenants, and the policies, bindings and quotas around them), and write
-croft.yaml and a report on every field: kept, changed, not kept, or out of croft's
-scope.
+Capsule's Tenants, HNC's trees, and the policies, bindings and quotas around them),
+and write croft.yaml and a report on every field: kept, changed, not kept, or out of
+croft's scope.
 
 croft.yaml goes to standard output and the report to standard error; with --out,
 both go to files in a directory, with the node classes that croft.yaml refers to.

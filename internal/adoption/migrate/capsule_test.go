@@ -43,10 +43,38 @@ func TestCapsule(t *testing.T) {
 		"metadata of some":   {read: capsule("namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, labels: {c: d}}]}"), options: demo, not: []string{`"namespace":`}, findings: []want{{source.NotKept, "labels.c", "all namespaces of a tenant"}}},
 		"a proxy's settings": {read: capsule("owners: [{kind: Group, name: devs, proxySettings: [{kind: Nodes, operations: [List]}]}]"), options: demo, findings: []want{{source.NotKept, "owners[0].proxySettings", "docs/how-to/proxy.md"}}},
 		"device classes":     {read: capsule("deviceClasses: {allowed: [gpu.example.com]}"), options: demo, gives: []string{`"deviceClasses":["gpu.example.com"]`}},
-		"frozen":             {read: capsule("cordoned: true"), options: demo, gives: []string{`"frozen":{"reason":"cordoned in Capsule"}`}, findings: []want{{source.Changed, "spec.cordoned", "write the purpose into reason"}}},
 		"not frozen":         {read: capsule("cordoned: false\npreventDeletion: true"), options: demo, findings: []want{{source.Changed, "spec.preventDeletion", "Retain"}}},
 		"nothing said":       {read: capsule("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
 	} {
+		t.Run(name, r.check)
+	}
+}
+
+// TestCapsuleCordon expects a freeze of a cordoned tenant, and a problem for a tenant of which only some
+// namespaces are cordoned.
+func TestCapsuleCordon(t *testing.T) {
+	const frozen = `"frozen":{"reason":"cordoned in Capsule"}`
+	marked := func(metadata string) string {
+		return strings.Replace(capsule(""), "{name: oil}", "{name: oil, "+metadata+"}", 1)
+	}
+	cordoned := func(spec string, values ...string) string {
+		all := capsule(spec)
+		for i, value := range values {
+			all += fmt.Sprintf("---\n{apiVersion: v1, kind: Namespace, metadata: {name: oil-%d, labels: {capsule.clastix.io/tenant: oil, projectcapsule.dev/cordoned: %q}}}\n", i, value)
+		}
+		return all
+	}
+	for name, r := range map[string]row{
+		"the field":        {read: capsule("cordoned: true"), gives: []string{frozen}, findings: []want{{source.Changed, "spec.cordoned", "write the purpose into reason"}}},
+		"an older label":   {read: marked("labels: {capsule.clastix.io/cordon: enabled}"), gives: []string{frozen}, findings: []want{{source.Changed, `labels["capsule.clastix.io/cordon"]`, "write the purpose"}}},
+		"an annotation":    {read: marked(`annotations: {capsule.clastix.io/cordon: "true"}`), gives: []string{frozen}},
+		"not cordoned":     {read: marked(`annotations: {capsule.clastix.io/cordon: "false"}`), not: []string{frozen}},
+		"every namespace":  {read: cordoned("", "true", "true"), gives: []string{frozen}, findings: []want{{source.Changed, `Namespace/oil-1 metadata.labels["projectcapsule.dev/cordoned"]`, "write the purpose"}}},
+		"some namespaces":  {read: cordoned("", "true", "false"), not: []string{frozen}, problems: []string{`Namespace/oil-0: metadata.labels["projectcapsule.dev/cordoned"]: Capsule refuses changes in this namespace`}},
+		"both":             {read: cordoned("cordoned: true", "true", "false"), gives: []string{frozen}},
+		"none is cordoned": {read: cordoned("", "false", "false"), not: []string{frozen}},
+	} {
+		r.options = demo
 		t.Run(name, r.check)
 	}
 }
@@ -86,7 +114,7 @@ func TestCapsuleRestrictions(t *testing.T) {
 		"two of one name":     {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil.v1}", 1) + "---" + strings.Split(strings.Replace(capsule(""), "{name: oil}", "{name: oil-v1}", 1), "---")[2], gives: []string{`"oil-v1":{"pool":"jobs"}`}, problems: []string{"Tenant/oil-v1: would become tenant oil-v1, as Tenant/oil.v1 would"}},
 		"a policy of some":    {read: capsule("networkPolicies: {items: [{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress]}]}"), problems: []string{"networkPolicies.items[0]: selects only some pods"}},
 		"an older annotation": {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/enable-node-ports: \"false\"}}", 1), problems: []string{"does not know this setting of Capsule"}},
-		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/cordon: enabled}}", 1), problems: []string{"does not know this setting of Capsule"}},
+		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/fence: enabled}}", 1), problems: []string{"does not know this setting of Capsule"}},
 		"what binds no one":   {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/forbidden-namespace-labels: a, team: b}}", 1), findings: []want{{source.NotKept, "forbidden-namespace-labels\"]", "does not let tenants write labels"}}},
 	} {
 		r.options = demo
@@ -95,23 +123,10 @@ func TestCapsuleRestrictions(t *testing.T) {
 }
 
 func TestCapsuleOthers(t *testing.T) {
-	copying := func(resource string) string {
-		return capsule("") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalTenantResource, metadata: {name: all}, spec: {resources: [" + resource + "]}}\n"
-	}
 	other := func(kind string) string {
 		return capsule("") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: " + kind + ", metadata: {name: all}, spec: {quota: {hard: {pods: 1}}}}\n"
 	}
 	for name, r := range map[string]row{
-		"copies of a policy":  {read: copying("{rawItems: [{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, spec: {podSelector: {}}}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
-		"copies by reference": {read: copying("{namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: a}]}"), problems: []string{"GlobalTenantResource/all: Capsule deletes its copies"}},
-		"copies by template":  {read: copying("{generators: [{template: x}]}"), problems: []string{"GlobalTenantResource/all"}},
-		"copies of data":      {read: copying("{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {t: '{{ tenant.name }} {{namespace}} $(tenant)'}}]}"), gives: []string{`"tenantDefaults":{"objects":[{"apiVersion":"v1","data":{"t":"$(tenant) $(namespace) $$(tenant)"},"kind":"ConfigMap","metadata":{"name":"a"}}]`}, findings: []want{{source.Kept, "GlobalTenantResource/all spec.resources[0]", ""}}},
-		"copies of limits":    {read: copying("{rawItems: [{apiVersion: v1, kind: LimitRange, metadata: {name: a}, spec: {limits: [{type: Pod, max: {cpu: 8}}]}}]}"), gives: []string{`"kind":"LimitRange"`}},
-		"copies of a Secret":  {read: copying("{rawItems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "Capsule deletes its copies"}}},
-		"copies to some":      {read: copying("{namespaceSelector: {matchLabels: {a: b}}, rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "Capsule deletes its copies"}}},
-		"copies by values":    {read: copying("{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {t: '{{ index .a }}'}}]}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "Capsule deletes its copies"}}},
-		"copies for a tenant": {read: capsule("") + "status: {namespaces: [oil]}\n---\n{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: all, namespace: oil}, spec: {resources: [{rawItems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]}}\n",
-			gives: []string{`"oil":{"objects":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}],"pool":"jobs"}`}},
 		"a pool of resources":    {read: other("ResourcePool"), problems: []string{"ResourcePool/all: croft migrate does not read Capsule's ResourcePool"}},
 		"a quota of the cluster": {read: other("GlobalResourceQuota"), problems: []string{"GlobalResourceQuota/all"}},
 		"a quota of any kind":    {read: other("CustomQuota"), problems: []string{"CustomQuota/all"}},

@@ -79,6 +79,28 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestCopies migrates the objects that Capsule and HNC copy into namespaces, and compares the results with the
+// reviewed ones.
+func TestCopies(t *testing.T) {
+	for _, tool := range []string{"capsule", "hnc"} {
+		t.Run(tool, func(t *testing.T) {
+			dir := filepath.Join("testdata", "copies", tool)
+			objects, problems := readAll(t, filepath.Join(dir, "input"))
+			r := migrate.Migrate(objects, problems, draft.Options{ClusterName: "demo"})
+			accounted(t, objects, r)
+			if _, wrong := r.File.Declaration(); len(wrong) > 0 {
+				t.Errorf("croft check refuses croft.yaml: %v", wrong)
+			}
+			file, err := r.File.YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join(dir, "croft.yaml"), file)
+			golden(t, filepath.Join(dir, "report.md"), []byte(r.Markdown()))
+		})
+	}
+}
+
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {

@@ -46,6 +46,7 @@ var kinds = []struct {
 	{"templates.gatekeeper.sh", []string{"v1", "v1beta1"}, []string{"ConstraintTemplate"}},
 	{draft.MultusGroup, []string{"v1"}, []string{"NetworkAttachmentDefinition"}},
 	{draft.CapsuleGroup, []string{"v1beta2"}, []string{"Tenant", "GlobalTenantResource", "TenantResource", "ResourcePool", "GlobalResourceQuota", "CustomQuota", "GlobalCustomQuota", "TenantOwner"}},
+	{draft.HNCGroup, []string{"v1alpha2"}, []string{"HierarchyConfiguration", "SubnamespaceAnchor", "HNCConfiguration", "HierarchicalResourceQuota"}},
 	{v1alpha1.GroupVersion.Group, []string{"v1alpha1"}, []string{"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"}},
 }
 
@@ -79,6 +80,12 @@ func ReadCluster(ctx context.Context, c client.Reader) ([]*source.Object, manife
 			}
 		}
 	}
+	// Only ConfigMaps that another tool copies are of interest.
+	if slices.ContainsFunc(all, copiesConfigMaps) {
+		if err := list("", []string{"v1"}, "ConfigMap"); err != nil {
+			return nil, nil, err
+		}
+	}
 	// The templates determine the kinds of constraints.
 	for _, o := range all {
 		if o.Kind != "ConstraintTemplate" {
@@ -91,6 +98,20 @@ func ReadCluster(ctx context.Context, c client.Reader) ([]*source.Object, manife
 		}
 	}
 	return all, problems, nil
+}
+
+// copiesConfigMaps reports whether a setting of HNC or of Capsule copies ConfigMaps of the cluster.
+func copiesConfigMaps(o *source.Object) bool {
+	switch o.Group() {
+	case draft.HNCGroup:
+		return slices.ContainsFunc(o.At("spec", "resources").Items(), func(r source.Field) bool { return r.At("resource").Text() == "configmaps" })
+	case draft.CapsuleGroup:
+		return slices.ContainsFunc(o.At("spec", "resources").Items(), func(r source.Field) bool {
+			return slices.ContainsFunc(r.At("namespacedItems").Items(), func(item source.Field) bool { return item.At("kind").Text() == "ConfigMap" })
+		})
+	default:
+		return false
+	}
 }
 
 func listAny(ctx context.Context, c client.Reader, group string, versions []string, kind string) ([]*source.Object, error) {

@@ -12,6 +12,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate/declared"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/gatekeeper"
+	"croft.dev/croft/internal/adoption/migrate/hnc"
 	"croft.dev/croft/internal/adoption/migrate/karpenter"
 	"croft.dev/croft/internal/adoption/migrate/kubernetes"
 	"croft.dev/croft/internal/adoption/migrate/multus"
@@ -65,12 +66,17 @@ func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Optio
 		kubernetes.ReadNodeSelectors,
 		gatekeeper.ReadPools,
 		gatekeeper.ReadDomains,
+		hnc.ReadTrees,
 		kubernetes.ReadNamespaces,
+		capsule.ReadCordonedNamespaces,
 		kubernetes.ReadObjects,
+		hnc.ReadObjects,
 		kubernetes.ReadAccess,
 		kubernetes.ReadSharing,
 		kubernetes.ReadQuotas,
+		hnc.ReadQuotas,
 		func(d *draft.Draft) { network.ReadPolicies(d, capsule.ReadPolicies(d)) },
+		hnc.ReadOthers,
 		multus.ReportDefinitions,
 		capsule.ReportUnknown,
 		capsule.AccountOthers,

@@ -1,9 +1,14 @@
 package estate_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 )
@@ -107,5 +112,53 @@ tenants:
 		if len(problems) != 1 || !strings.HasPrefix(problems[0].Error(), want) {
 			t.Errorf("got %v, want %s", problems, want)
 		}
+	}
+}
+
+// TestExplainRefusedObject requires the reasons of the checks of croft.yaml for a manifest that is to be added
+// to the objects of a tenant.
+func TestExplainRefusedObject(t *testing.T) {
+	const (
+		config  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"ca"}}`
+		binding = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"a"},` +
+			`"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"croft-viewer"},"subjects":[{"kind":"ServiceAccount","name":"bot","namespace":"shop-ci"}]}`
+	)
+	list := func(manifests ...string) []runtime.RawExtension {
+		var all []runtime.RawExtension
+		for _, m := range manifests {
+			all = append(all, runtime.RawExtension{Raw: []byte(m)})
+		}
+		return all
+	}
+	many := make([]string, 16)
+	for i := range many {
+		many[i] = fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d"}}`, i)
+	}
+	for name, test := range map[string]struct {
+		platform, own []string
+		manifest, why string
+	}{
+		"a ConfigMap":       {nil, nil, config, ""},
+		"another kind":      {nil, nil, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"}}`, "cannot be declared here"},
+		"a text":            {nil, nil, "7", "must be a manifest"},
+		"the tenant's own":  {nil, []string{config}, config, "another object of this kind and name"},
+		"the platform's":    {[]string{config}, nil, config, "another object of this kind and name"},
+		"one too many":      {nil, many, config, "at most 16 manifests"},
+		"an own account":    {nil, nil, binding, ""},
+		"a foreign account": {nil, nil, strings.ReplaceAll(binding, "shop-ci", "bank"), "does not belong to the tenant"},
+		"no cost code":      {nil, nil, strings.Replace(config, "}}", `},"data":{"a":"$(costCode)"}}`, 1), "the tenant has none"},
+		"a rule for all":    {nil, nil, `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"a"},"spec":{"podSelector":{},"ingress":[{}]}}`, "lets every tenant in"},
+		"addresses of the IMDS": {nil, nil, `{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"a"},"spec":{"podSelector":{},"egress":[{"to":[{"ipBlock":{"cidr":"0.0.0.0/0"}}]}]}}`,
+			"contains the instance metadata address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			platform := v1alpha1.PlatformSpec{}
+			platform.TenantDefaults.Objects = list(test.platform...)
+			tenant := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: v1alpha1.TenantSpec{Namespaces: []string{"shop", "shop-ci"}, Objects: list(test.own...)}}
+			why := estate.ExplainRefusedObject(&platform, &tenant, list(test.manifest)[0])
+			if (why == "") != (test.why == "") || !strings.Contains(why, test.why) {
+				t.Errorf("the reason is %q, and should contain %q", why, test.why)
+			}
+		})
 	}
 }

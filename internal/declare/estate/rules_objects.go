@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/declare/rights"
 	"croft.dev/croft/internal/declare/wording"
 )
@@ -55,6 +56,36 @@ func checkTenantTemplates(w *checker, t *v1alpha1.Tenant) []finding {
 		}
 	}
 	return all
+}
+
+// ExplainRefusedKind returns why no object of a kind can be declared, or "".
+func ExplainRefusedKind(apiVersion, kind string) string {
+	for _, k := range templateKinds {
+		if k.kind == kind && k.apiVersion == apiVersion {
+			return ""
+		}
+	}
+	return explainInvalidTemplate(Template{Kind: kind}, map[string]any{"apiVersion": apiVersion, "kind": kind})
+}
+
+// ExplainRefusedObject returns why a manifest cannot be added to the objects of a tenant, or "".
+func ExplainRefusedObject(p *v1alpha1.PlatformSpec, t *v1alpha1.Tenant, raw runtime.RawExtension) string {
+	template, content, err := readTemplate(raw)
+	if err != nil {
+		return fmt.Sprintf("must be a manifest: %v", err)
+	}
+	if why := explainInvalidTemplate(template, content); why != "" {
+		return why
+	}
+	others := slices.Concat(readTemplates(t.Spec.Objects), readTemplates(p.TenantDefaults.Objects))
+	if slices.ContainsFunc(others, template.isSameObject) {
+		return "another object of this kind and name is declared"
+	}
+	if !AreValidObjects(append(slices.Clone(t.Spec.Objects), raw)) {
+		return fmt.Sprintf("a list has at most %d manifests, a manifest at most %d KiB, and a list at most %d KiB together", maxTemplates, maxTemplateBytes>>10, maxTemplatesBytes>>10)
+	}
+	w := newChecker(&manifest.Declaration{Platforms: []v1alpha1.Platform{{Spec: *p}}})
+	return w.listTemplateLimits(t).explainRefused(template)
 }
 
 // formatInherited returns the origin of a template that is not the tenant's own.

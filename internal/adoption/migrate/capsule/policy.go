@@ -217,12 +217,6 @@ func accountRest(d *draft.Draft, name string, spec source.Field) {
 	} else {
 		f.MarkKept(to)
 	}
-	if f := spec.At("cordoned"); f.IsTrue() {
-		d.Tenants[name].Spec.Frozen = &v1alpha1.Freeze{Reason: "cordoned in Capsule"}
-		f.MarkChanged(draft.TenantField(name, "frozen"), "write the purpose into reason; the tenant's people may not scale workloads either, unless except lists scale")
-	} else {
-		f.MarkKept(draft.TenantField(name, "frozen"))
-	}
 	spec.At("forceTenantPrefix").MarkChanged(draft.TenantField(name, "namespaces"), "the platform names the namespaces in croft.yaml")
 	spec.At("podOptions", "additionalMetadata").MarkNotKept("croft does not set custom labels and annotations on pods: set them by a policy of yours")
 	spec.At("data").MarkNotKept("only Capsule's templates read it")
@@ -256,6 +250,9 @@ func readMarks(d *draft.Draft, o *source.Object) {
 		domain, _, _ := strings.Cut(mark.Key(), "/")
 		if domain != draft.CapsuleGroup && !strings.HasSuffix(domain, "."+draft.CapsuleGroup) && !strings.HasSuffix("."+domain, ".projectcapsule.dev") {
 			continue
+		}
+		if mark.Key() == cordonMark {
+			continue // readCordon reads it
 		}
 		if why, ok := harmless[mark.Key()]; ok {
 			mark.MarkNotKept("%s", why)

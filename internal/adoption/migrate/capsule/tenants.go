@@ -51,6 +51,7 @@ func ReadTenants(d *draft.Draft) {
 		readNamespaceOptions(d, name, spec.At("namespaceOptions"))
 		readRules(d, spec.At("rules"))
 		accountRest(d, name, spec)
+		readCordon(d, name, o)
 		readMarks(d, o)
 	}
 }
@@ -196,5 +197,6 @@ func ReadPolicies(d *draft.Draft) map[string][]network.Policy {
 			all[name] = append(all[name], p)
 		}
 	}
+	readCopiedPolicies(d, all)
 	return all
 }

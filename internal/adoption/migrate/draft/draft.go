@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -37,8 +38,8 @@ type Draft struct {
 	owners map[string]string
 	// nodes are the nodes of the Provisioners and NodePools, computed on first use.
 	nodes []*Nodes
-	// Labels are the labels of the namespaces in the input, computed on first use.
-	Labels map[string]labels.Set
+	// namespaceLabels are the labels of the namespaces in the input, computed on first use.
+	namespaceLabels map[string]labels.Set
 
 	Platform  v1alpha1.PlatformSpec
 	Pools     map[string]*Pool
@@ -150,6 +151,21 @@ func (d *Draft) Namespaces(name string) []string {
 		return t.Spec.Namespaces
 	}
 	return []string{name}
+}
+
+// FindLabels returns the labels of a namespace, and whether the input has the namespace.
+func (d *Draft) FindLabels(namespace string) (labels.Set, bool) {
+	if d.namespaceLabels == nil {
+		d.namespaceLabels = map[string]labels.Set{}
+		for _, o := range d.List("", "Namespace") {
+			marks := labels.Set{}
+			maps.Copy(marks, o.At("metadata", "labels").TextMap())
+			marks[corev1.LabelMetadataName] = o.Name
+			d.namespaceLabels[o.Name] = marks
+		}
+	}
+	marks, found := d.namespaceLabels[namespace]
+	return marks, found
 }
 
 // FindTenant returns the tenant of a namespace, or "" if it has none.

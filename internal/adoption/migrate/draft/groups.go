@@ -19,6 +19,7 @@ const (
 	ClusterPoliciesGroup = "policy.networking.k8s.io"
 	AWSPoliciesGroup     = "networking.k8s.aws"
 	MultusGroup          = "k8s.cni.cncf.io"
+	HNCGroup             = "hnc.x-k8s.io"
 )
 
 // DiscoveryTag is the tag with which Karpenter's own guides mark a cluster's resources.
@@ -44,6 +45,7 @@ var handled = map[string][]string{
 	MutationsGroup:              {"Assign", "ModifySet", "AssignMetadata", "AssignImage"},
 	CapsuleGroup:                {"Tenant"},
 	MultusGroup:                 {"NetworkAttachmentDefinition"},
+	HNCGroup:                    {"HierarchyConfiguration", "SubnamespaceAnchor", "HNCConfiguration", "HierarchicalResourceQuota"},
 	v1alpha1.GroupVersion.Group: {"Platform", "Pool", "Tenant", "SecondaryNetwork", "TenantRules"},
 	"templates.gatekeeper.sh":   {"ConstraintTemplate"},
 }

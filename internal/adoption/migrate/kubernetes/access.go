@@ -92,6 +92,15 @@ func listBoundGroups(d *draft.Draft) []string {
 			add(b.At("subjects").Items())
 		}
 	}
+	for _, kind := range []string{"GlobalTenantResource", "TenantResource"} {
+		for _, o := range d.List(draft.CapsuleGroup, kind) {
+			for _, resource := range o.At("spec", "resources").Items() {
+				for _, item := range resource.At("rawItems").Items() {
+					add(item.At("subjects").Items())
+				}
+			}
+		}
+	}
 	return all
 }
 
@@ -103,7 +112,9 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
 	role, reason := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
 	for _, s := range o.At("subjects").Items() {
 		if s.At("kind").Text() == "ServiceAccount" {
-			s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
+			if !s.HasOutcome() {
+				s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
+			}
 			continue
 		}
 		AddSubject(d, name, s, prefix, role, reason)

@@ -83,17 +83,29 @@ func ReadMark(d *draft.Draft, name string, mark source.Field) bool {
 // KeepMetadata writes a label or an annotation of all of a tenant's namespaces into the Tenant. It
 // reports whether croft.yaml can set it.
 func KeepMetadata(d *draft.Draft, name string, mark source.Field, value string) bool {
-	entry := map[string]string{mark.Key(): value}
-	m, to := v1alpha1.NamespaceMetadata{Labels: entry}, "namespace.labels"
+	if !SetMetadata(d, name, mark.Key(), value, isAnnotation(mark)) {
+		return false
+	}
+	to := "namespace.labels"
 	if isAnnotation(mark) {
-		m, to = v1alpha1.NamespaceMetadata{Annotations: entry}, "namespace.annotations"
+		to = "namespace.annotations"
+	}
+	mark.MarkKept(draft.TenantField(name, to))
+	return true
+}
+
+// SetMetadata is KeepMetadata for a key and a value that are not a field of labels or annotations.
+func SetMetadata(d *draft.Draft, name, key, value string, annotation bool) bool {
+	entry := map[string]string{key: value}
+	m := v1alpha1.NamespaceMetadata{Labels: entry}
+	if annotation {
+		m = v1alpha1.NamespaceMetadata{Annotations: entry}
 	}
 	if !estate.IsValidMetadata(&m, name) {
 		return false
 	}
 	metadata := &d.Tenants[name].Spec.Namespace
 	metadata.Labels, metadata.Annotations = addEntries(metadata.Labels, m.Labels), addEntries(metadata.Annotations, m.Annotations)
-	mark.MarkKept(draft.TenantField(name, to))
 	return true
 }
 

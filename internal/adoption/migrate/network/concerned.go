@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"croft.dev/croft/internal/adoption/migrate/draft"
 )
@@ -42,14 +41,8 @@ func addLabelled(d *draft.Draft, s *metav1.LabelSelector, all map[string]corev1.
 	if err != nil || selector.Empty() {
 		return // a policy that selects all needs no list
 	}
-	if d.Labels == nil {
-		d.Labels = map[string]labels.Set{}
-		for _, o := range d.List("", "Namespace") {
-			d.Labels[o.Name] = addNameLabel(o.At("metadata", "labels").TextMap(), o.Name)
-		}
-	}
 	for _, o := range d.List("", "Namespace") {
-		if marks := d.Labels[o.Name]; selector.Matches(marks) {
+		if marks, _ := d.FindLabels(o.Name); selector.Matches(marks) {
 			all[o.Name] = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: marks}}
 			if len(all) >= most {
 				return

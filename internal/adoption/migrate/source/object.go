@@ -18,7 +18,7 @@ type Object struct {
 	APIVersion, Kind, Namespace, Name string
 	Content                           map[string]any
 
-	// Skip means that another object of this name is used.
+	// Skip means that another object of this name is used, or that a reader has read all of the object.
 	Skip bool
 	// line returns the line of a field. It is nil for an object from a cluster.
 	line func(path ...string) int
