@@ -29,7 +29,7 @@ import (
 	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
-	"croft.dev/croft/internal/cost/report"
+	costreport "croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/server"
 	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/declare/scheme"
@@ -268,12 +268,12 @@ func (l *ledgerBench) start(ctx context.Context, croft, kubeconfig string) (stop
 }
 
 // query asks for the cost of the tenant of a namespace, or of all tenants, by tenant.
-func (l *ledgerBench) query(ctx context.Context, since, namespace string) (*report.Report, error) {
+func (l *ledgerBench) query(ctx context.Context, since, namespace string) (*costreport.Report, error) {
 	values := url.Values{"since": {since}}
 	if namespace != "" {
 		values.Set("namespace", namespace)
 	}
-	r := &report.Report{}
+	r := &costreport.Report{}
 	return r, l.client.Get(ctx, server.Path, values, l.token, r)
 }
 
