@@ -3,26 +3,6 @@
 # identity provider, and works through croft proxy. hack/demo.sh sources it.
 #
 #   hack/demo-login.sh check   # is there what it needs?
-#   hack/demo-login.sh stop    # end the provider, the proxy and the dashboard; `make down` does
-login=${CROFT_SANDBOX_DIR:-${SANDBOX_DIR:-$PWD/.sandbox}}-login
-
-# stop_login ends what an earlier run has started, and nothing else: the number of a
-# process that has ended may be another's by now.
-stop_login() {
-  local file pid
-  for file in "$login"/*.pid; do
-    [ -e "$file" ] || continue
-    pid=$(<"$file")
-    case $(ps -p "$pid" -o args= 2>/dev/null) in *"$login"/*) ;; *) continue ;; esac
-    kill "$pid"
-    for _ in {1..50}; do
-      kill -0 "$pid" 2>/dev/null || continue 2
-      sleep 0.2
-    done
-    kill -9 "$pid"
-  done
-  rm -rf "$login"
-}
 
 # headless reports whether there is no display. Then a browser without a window logs in.
 headless() { [ "$(uname)" != Darwin ] && [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; }
@@ -37,29 +17,15 @@ case ${1:-} in
     fi
     exit
     ;;
-  stop) stop_login && exit ;;
 esac
 
-# background runs a server that outlives the demo.
-background() {
-  local name=$1
-  shift
-  nohup "$@" <&0 >"$login/$name.out" 2>"$login/$name.log" &
-  echo $! >"$login/$name.pid"
-}
-# eventually waits until a command succeeds.
-eventually() {
-  local what=$1 deadline=$((SECONDS + 90))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $deadline ] || { printf '%s: not within 90 s; see %s\n' "$what" "$login" >&2; return 1; }
-    sleep 1
-  done
-}
+. hack/demo-servers.sh
+login=$root-login
+servers=$login
 free_port() { node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close() })'; }
 
 chapter "An identity provider, whose tokens the API server does not know, and croft proxy, which does"
-stop_login
+stop_servers
 (umask 077 && mkdir "$login")
 go run ./hack/certificate "$login/tls.crt" "$login/tls.key"
 ln -s "$PWD/bin/openid-provider/node_modules" "$login/node_modules"
@@ -90,12 +56,7 @@ sed -e '/certificateAuthority/,/claimMappings/{/claimMappings/!d}' -e 's/^/  /' 
 kubectl get serviceaccount croft-proxy -n croft-system >/dev/null 2>&1 || kubectl create serviceaccount croft-proxy -n croft-system >/dev/null
 may_impersonate() { kubectl get clusterrole croft-proxy -o yaml | grep -q -- '- team-a$'; }
 eventually "the rights of croft proxy" may_impersonate
-kubectl config view --raw --minify --flatten >"$login/proxy.kubeconfig"
-chmod 600 "$login/proxy.kubeconfig"
-admin=$(kubectl --kubeconfig "$login/proxy.kubeconfig" config view -o jsonpath='{.users[0].name}')
-kubectl --kubeconfig "$login/proxy.kubeconfig" config delete-user "$admin" >/dev/null 2>&1
-kubectl --kubeconfig "$login/proxy.kubeconfig" config set-credentials "$admin" \
-  --token="$(kubectl create token croft-proxy -n croft-system --duration=8h)" >/dev/null
+write_kubeconfig "$login/proxy.kubeconfig" croft-system croft-proxy
 proxy=127.0.0.1:$(free_port) health=127.0.0.1:$(free_port)
 background proxy bin/croft proxy --kubeconfig "$login/proxy.kubeconfig" --authentication-config "$login/authentication.yaml" \
   --tls-cert-file "$login/tls.crt" --tls-private-key-file "$login/tls.key" --addr "$proxy" --health-addr "$health" \

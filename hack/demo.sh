@@ -53,6 +53,14 @@ case ${HA:-} in
   "" | 1) ;;
   *) echo "HA=$HA: choose 1, or omit it" >&2 && exit 2 ;;
 esac
+case ${COST:-} in
+  "") ;;
+  1)
+    # Its operator, which asks the ledger, has no access to a simulated account.
+    if [ "${CLOUD:-}" = aws ] || [ "${HA:-}" = 1 ]; then echo "choose COST=1 without CLOUD=aws and HA=1: it replaces the operator" >&2 && exit 2; fi
+    ;;
+  *) echo "COST=$COST: choose 1, or omit it" >&2 && exit 2 ;;
+esac
 case ${NODES:-} in
   "" | kwok) ;;
   real)
@@ -188,6 +196,10 @@ fi
 printf '%s$ croft verify%s\n  %s\n' "$dim" "$off" "$(printf '%s\n' "$report" | tail -1)"
 show croft status
 
+if [ "${COST:-}" = 1 ]; then
+  # shellcheck source=hack/demo-cost.sh
+  . hack/demo-cost.sh
+fi
 if [ "${GITOPS:-}" = flux ]; then
   # shellcheck source=hack/demo-gitops.sh
   . hack/demo-gitops.sh
@@ -224,6 +236,13 @@ if [ "${GITOPS:-}" = flux ]; then
 
   git clone "$(bin/croft-sandbox git deploy)"   # push to it, and run:
   bin/croft why kustomization/croft-app -n tenant-a
+TEXT
+fi
+if [ "${COST:-}" = 1 ]; then
+  cat <<TEXT
+
+  bin/croft cost --budgets            # croft's operator of this part replaces the sandbox's
+  KUBECONFIG=$costs/auditor.kubeconfig bin/croft cost ${ledger[*]} --since 30d --by workload
 TEXT
 fi
 if [ "${CLOUD:-}" = aws ]; then

@@ -22,5 +22,5 @@ if "$sandbox" status -o json 2>/dev/null | grep -q '"component": "aws"'; then
   fi
   echo "nothing is left in the account" >&2
 fi
-hack/demo-login.sh stop
+hack/demo-servers.sh stop
 "$sandbox" down --delete

@@ -8,8 +8,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"croft.dev/croft/hack/internal/tenants"
+	"croft.dev/croft/internal/cost/ledger"
+	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/walls/wall"
 )
 
@@ -80,6 +83,36 @@ func TestMoved(t *testing.T) {
 	got := listMoved(map[string]string{"stays": "1", "goes": "2", "moves": "3"}, map[string]string{"stays": "1", "moves": "4", "comes": "5"})
 	if want := []string{"comes", "goes", "moves"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("moved: %v, want %v", got, want)
+	}
+}
+
+// TestFillLedger expects records without gaps, as the ledger continues them.
+func TestFillLedger(t *testing.T) {
+	directory := t.TempDir()
+	until := time.Date(2026, 11, 27, 3, 0, 0, 0, time.UTC)
+	if err := fillLedger(t.Context(), directory, 2, until.AddDate(0, 0, -2), until); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(directory, func(file string, err error) { t.Errorf("%s: %v", file, err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	period := ledger.Span{From: until.Truncate(24*time.Hour).AddDate(0, 0, -2), Until: until}
+	records, err := s.Read(period)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The sum of a day, the hours of yesterday, and three hours of today.
+	if missing := store.FindMissing(period, records); len(missing) > 0 || len(records) != 1+24+3 {
+		t.Errorf("%d records, without %v", len(records), missing)
+	}
+	for i := range records {
+		if len(records[i].Rows) != 2*namespacesPerTenant*workloadsPerNamespace {
+			t.Errorf("%s: %d rows", records[i].From, len(records[i].Rows))
+		}
+	}
+	if size, err := sumSizes(directory); err != nil || size < 1000 {
+		t.Errorf("%g bytes: %v", size, err)
 	}
 }
 

@@ -36,6 +36,8 @@
 //     compared with the same requests sent directly to the API server, the time from a change
 //     to the page's report of it, and the dashboard's memory with many open pages. A browser's
 //     time is not part of it.
+//   - cost, by `make bench-cost` or -only cost: the files of croft ledger with 13 months of
+//     records, its memory, and its answers about 30 days, compared with their targets.
 //
 // Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
 // interrupt. It needs Linux: data about processes is read from /proc.
@@ -80,7 +82,7 @@ var measurements = []measurement{
 }
 
 // onRequest are measurements that run only with -only.
-var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}}
+var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
