@@ -266,7 +266,7 @@ bench-dashboard: build ## Measure croft dashboard with 5,000 tenants beside the 
 	@$(GO) run ./hack/bench -only dashboard -tenants 5000 $(FLAGS)
 
 .PHONY: bench-cost
-bench-cost: build ## Measure croft ledger with 5,000 tenants beside its targets: bytes, memory, queries; a quarter of an hour
+bench-cost: build ## Measure croft ledger with 5,000 tenants beside its targets: bytes, memory, queries; many minutes, for 13 months of records
 	@$(GO) run ./hack/bench -only cost -tenants 5000 $(FLAGS)
 
 BENCHMARKS := $(CURDIR)/docs/reference/benchmarks
