@@ -210,7 +210,7 @@ func readRules(d *draft.Draft, list source.Field) {
 }
 
 // accountRest accounts for the fields that croft does not have, with the remedy.
-func accountRest(d *draft.Draft, name string, spec source.Field) {
+func accountRest(name string, spec source.Field) {
 	to := draft.TenantField(name, "deletion")
 	if f := spec.At("preventDeletion"); f.IsTrue() {
 		f.MarkChanged(to, "croft deletes no namespaces by default: deletion: Retain keeps the namespaces of a deleted tenant")

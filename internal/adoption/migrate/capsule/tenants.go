@@ -50,7 +50,7 @@ func ReadTenants(d *draft.Draft) {
 		readHosts(d, name, spec.At("ingressOptions"), t)
 		readNamespaceOptions(d, name, spec.At("namespaceOptions"))
 		readRules(d, spec.At("rules"))
-		accountRest(d, name, spec)
+		accountRest(name, spec)
 		readCordon(d, name, o)
 		readMarks(d, o)
 	}
