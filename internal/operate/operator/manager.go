@@ -59,10 +59,6 @@ func buildOptions(o Options) manager.Options {
 			// A standby replica fills its caches before it becomes the leader.
 			EnableWarmup:          ptr.To(true),
 			ReconciliationTimeout: longest,
-			// The priority queue of controller-runtime 0.24 may block workers forever when it is
-			// shut down while it hands out an object: then a stopping operator keeps its Lease for
-			// half a minute (kubernetes-sigs/controller-runtime#3538).
-			UsePriorityQueue: ptr.To(false),
 			// Controller names are unique within this package, and one process may run
 			// several operators, each for its own cluster.
 			SkipNameValidation: ptr.To(true),
