@@ -60,7 +60,7 @@ func TestDashboardWords(t *testing.T) {
 	}{
 		"why": {whyText.String(), []page.Page{page.NewStory(&story)}, nil},
 		"me":  {meText.String(), []page.Page{page.NewOverview("shop", m, nil), page.NewAccess("shop", m, nil)}, []string{"ana", "-", "refused:"}},
-		"try": {tryText.String(), []page.Page{page.NewTry("shop", "", "", report)}, []string{"manifest", ":1", ":3", "-", "changed;", "tried", "in", "1.0", "s"}},
+		"try": {tryText.String(), []page.Page{page.NewTry("shop", "", page.Text{}, report)}, []string{"manifest", ":1", ":3", "-", "changed;", "tried", "in", "1.0", "s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var words []string
