@@ -84,14 +84,9 @@ func measureCost(ctx context.Context, b *bench) (found []comparison, err error) 
 			return err
 		}
 		defer stop()
-		for _, measure := range []func(context.Context) ([]comparison, error){l.measureQueries, l.measureMemory} {
-			more, err := measure(ctx)
-			found = append(found, more...)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		more, err := measureInTurn(ctx, l.measureQueries, l.measureMemory)
+		found = append(found, more...)
+		return err
 	})
 	return found, err
 }

@@ -60,14 +60,9 @@ func measureDashboard(ctx context.Context, b *bench) (found []comparison, err er
 			return err
 		}
 		defer func() { err = errors.Join(err, d.stop()) }()
-		for _, measure := range []func(context.Context) ([]comparison, error){d.measurePages, d.measureOpenPages} {
-			more, err := measure(ctx)
-			found = append(found, more...)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		more, err := measureInTurn(ctx, d.measurePages, d.measureOpenPages)
+		found = append(found, more...)
+		return err
 	})
 	return found, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -109,4 +110,16 @@ func (r report) save(path string) error {
 		return err
 	}
 	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// measureInTurn runs measurements one after the other, until one fails.
+func measureInTurn(ctx context.Context, measurements ...func(context.Context) ([]comparison, error)) (found []comparison, err error) {
+	for _, measure := range measurements {
+		more, err := measure(ctx)
+		found = append(found, more...)
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
 }

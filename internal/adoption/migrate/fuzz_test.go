@@ -32,10 +32,10 @@ func FuzzMigrate(f *testing.F) {
 		nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default, labels: {croft.dev/pool: jobs}}\nspec: {role: nodes, kubelet: {clusterDNS: [a]}, context: 3, tags: {a: jobs}}\n",
 		provisioner, inline("turbo: {}"), shared(selectors + "amiSelector: {\"aws::name\": a}"), nodePool, values, pools + onJobs,
 		capsule("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}\nnetworkPolicies: {items: [{podSelector: {}}]}"),
-		replicating("rawItems: ["+rawConfig+", "+policyOf("matchLabels: {app: db}", "{}")+", "+bindingOf("view", "{kind: ServiceAccount, name: '{{ namespace }}'}")+"], additionalMetadata: {labels: {a: '{{ x }}'}}", "tenantSelector: {}"),
+		buildReplication("rawItems: ["+rawConfig+", "+policyOf("matchLabels: {app: db}", "{}")+", "+bindingOf("view", "{kind: ServiceAccount, name: '{{ namespace }}'}")+"], additionalMetadata: {labels: {a: '{{ x }}'}}", "tenantSelector: {}"),
 		replicatingIn("namespacedItems: [{apiVersion: v1, kind: Namespace}], namespaceSelector: {matchLabels: {a: b}}"),
-		tree("acme") + modesOf("configmaps", "Propagate") + located(rawConfig, "namespace: acme, annotations: {propagate.hnc.x-k8s.io/select: a, propagate.hnc.x-k8s.io/treeSelect: '!acme-db, '}"),
-		tree("other") + hierarchy("acme", "parent: acme, labels: [{key: a, value: b}, 3]") + located(bindingOf("view", "{kind: ServiceAccount, name: bot}"), "namespace: acme-web, labels: {hnc.x-k8s.io/inherited-from: acme}"),
+		buildTree("acme") + modesOf("configmaps", "Propagate") + addMetadata(rawConfig, "namespace: acme, annotations: {propagate.hnc.x-k8s.io/select: a, propagate.hnc.x-k8s.io/treeSelect: '!acme-db, '}"),
+		buildTree("other") + buildHierarchy("acme", "parent: acme, labels: [{key: a, value: b}, 3]") + addMetadata(bindingOf("view", "{kind: ServiceAccount, name: bot}"), "namespace: acme-web, labels: {hnc.x-k8s.io/inherited-from: acme}"),
 		"kind: List\napiVersion: v1\nitems: [{kind: Pod}, 3]", "kind: [a]\napiVersion: {}", "{", "---\n---\n- a", "tenants: {a: {nodePool: [b]}}",
 	} {
 		f.Add([]byte(seed))

@@ -28,8 +28,8 @@ var twoTenants = strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels
 	"---\n{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {name: gas}, spec: {nodeSelector: {node-pool: apps}}, status: {namespaces: [gas]}}\n" +
 	ns("gas", "capsule.clastix.io/tenant: gas, stage: dev")
 
-// replicating returns a GlobalTenantResource with one entry, and further fields of its spec.
-func replicating(entry string, spec ...string) string {
+// buildReplication returns a GlobalTenantResource with one entry, and further fields of its spec.
+func buildReplication(entry string, spec ...string) string {
 	return twoTenants + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: GlobalTenantResource, metadata: {name: all}, spec: {" +
 		strings.Join(append(spec, "resources: [{"+entry+"}]"), ", ") + "}}\n"
 }
@@ -57,71 +57,71 @@ func TestCapsuleReplications(t *testing.T) {
 	raw := func(item string) string { return "rawItems: [" + item + "]" }
 	data := func(value string) string { return raw(strings.Replace(rawConfig, "{a: b}", "{a: '"+value+"'}", 1)) }
 	for name, r := range map[string]row{
-		"for all":          {read: replicating(raw(rawConfig)), gives: []string{ofAll}, findings: []want{{source.Kept, resource + ".rawItems[0]", "platform.tenantDefaults.objects"}, {source.Changed, "GlobalTenantResource/all ", "delete this one"}}},
-		"limits for all":   {read: replicating(raw(limits)), gives: []string{`"tenantDefaults":{"objects":[{"apiVersion":"v1","kind":"LimitRange"`}},
+		"for all":          {read: buildReplication(raw(rawConfig)), gives: []string{ofAll}, findings: []want{{source.Kept, resource + ".rawItems[0]", "platform.tenantDefaults.objects"}, {source.Changed, "GlobalTenantResource/all ", "delete this one"}}},
+		"limits for all":   {read: buildReplication(raw(limits)), gives: []string{`"tenantDefaults":{"objects":[{"apiVersion":"v1","kind":"LimitRange"`}},
 		"for a tenant":     {read: replicatingIn(raw(rawConfig)), gives: []string{inOil}, not: []string{"tenantDefaults"}, findings: []want{{source.Kept, "TenantResource/oil-dev/own spec.resources[0].rawItems[0]", "tenants.oil.objects"}}},
 		"in no tenant":     {read: strings.Replace(replicatingIn(raw(rawConfig)), "namespace: oil-dev}", "namespace: default}", 1), not: []string{`"objects"`}, findings: []want{{source.NotKept, "TenantResource/default/own ", "its namespace belongs to no tenant"}}},
-		"for some tenants": {read: replicating(raw(rawConfig), "tenantSelector: {matchLabels: {energy: fossil}}"), gives: []string{inOil}, not: []string{"tenantDefaults", ofGas}},
-		"for no tenant":    {read: replicating(raw(rawConfig), "tenantSelector: {matchLabels: {energy: solar}}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "it selects no tenant"}}},
-		"an odd selector":  {read: replicating(raw(limits), "tenantSelector: {matchLabels: {energy: 'a b'}}"), not: []string{`"objects"`}, problems: []string{"its tenantSelector cannot be read"}},
-		"for each tenant":  {read: replicating(raw(limits), "scope: Tenant"), not: []string{`"objects"`}, problems: []string{"GlobalTenantResource/all: with the scope Tenant it does not copy into every namespace"}},
-		"two entries":      {read: replicating(raw(rawConfig) + "}, {" + raw(limits)), gives: []string{`"objects":[` + written + `,{"apiVersion":"v1","kind":"LimitRange"`}},
-		"twice the same":   {read: replicating(raw(rawConfig + ", " + strings.Replace(rawConfig, "b}", "c}", 1))), gives: []string{ofAll}, findings: []want{{source.NotKept, resource + ".rawItems[1]", "another object of this kind and name is declared"}, {source.NotKept, "GlobalTenantResource/all ", "only some of the objects"}}},
+		"for some tenants": {read: buildReplication(raw(rawConfig), "tenantSelector: {matchLabels: {energy: fossil}}"), gives: []string{inOil}, not: []string{"tenantDefaults", ofGas}},
+		"for no tenant":    {read: buildReplication(raw(rawConfig), "tenantSelector: {matchLabels: {energy: solar}}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "it selects no tenant"}}},
+		"an odd selector":  {read: buildReplication(raw(limits), "tenantSelector: {matchLabels: {energy: 'a b'}}"), not: []string{`"objects"`}, problems: []string{"its tenantSelector cannot be read"}},
+		"for each tenant":  {read: buildReplication(raw(limits), "scope: Tenant"), not: []string{`"objects"`}, problems: []string{"GlobalTenantResource/all: with the scope Tenant it does not copy into every namespace"}},
+		"two entries":      {read: buildReplication(raw(rawConfig) + "}, {" + raw(limits)), gives: []string{`"objects":[` + written + `,{"apiVersion":"v1","kind":"LimitRange"`}},
+		"twice the same":   {read: buildReplication(raw(rawConfig + ", " + strings.Replace(rawConfig, "b}", "c}", 1))), gives: []string{ofAll}, findings: []want{{source.NotKept, resource + ".rawItems[1]", "another object of this kind and name is declared"}, {source.NotKept, "GlobalTenantResource/all ", "only some of the objects"}}},
 
-		"all namespaces":        {read: replicating(raw(rawConfig)+", namespaceSelector: {}", "scope: Namespace"), gives: []string{ofAll}},
-		"every namespace of it": {read: replicating(raw(rawConfig) + ", namespaceSelector: {matchLabels: {team: all}}"), gives: []string{inOil}, not: []string{"tenantDefaults"}, findings: []want{{source.Changed, resource + ".namespaceSelector", "its new namespaces, too"}}},
-		"some namespaces": {read: replicating(raw(rawConfig) + ", namespaceSelector: {matchLabels: {stage: dev}}"), gives: []string{ofGas}, not: []string{"tenantDefaults", inOil},
+		"all namespaces":        {read: buildReplication(raw(rawConfig)+", namespaceSelector: {}", "scope: Namespace"), gives: []string{ofAll}},
+		"every namespace of it": {read: buildReplication(raw(rawConfig) + ", namespaceSelector: {matchLabels: {team: all}}"), gives: []string{inOil}, not: []string{"tenantDefaults"}, findings: []want{{source.Changed, resource + ".namespaceSelector", "its new namespaces, too"}}},
+		"some namespaces": {read: buildReplication(raw(rawConfig) + ", namespaceSelector: {matchLabels: {stage: dev}}"), gives: []string{ofGas}, not: []string{"tenantDefaults", inOil},
 			findings: []want{{source.NotKept, resource + ".namespaceSelector", "selects only some namespaces of oil"}}},
-		"limits of some": {read: replicating(raw(limits) + ", namespaceSelector: {matchLabels: {stage: prod}}"), not: []string{`"objects"`}, problems: []string{"spec.resources[0].namespaceSelector: selects only some namespaces of oil", partially}},
-		"no namespace":   {read: replicating(raw(rawConfig) + ", namespaceSelector: {matchLabels: {stage: none}}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource, "selects no namespace of the input"}}},
-		"an unknown one": {read: strings.Replace(replicating(raw(limits)+", namespaceSelector: {matchLabels: {team: all}}"), "namespaces: [gas]", "namespaces: [gas, gas-prod]", 1), gives: []string{`"kind":"LimitRange"`}, problems: []string{"selects only some namespaces of gas, or namespaces that the input lacks"}},
+		"limits of some": {read: buildReplication(raw(limits) + ", namespaceSelector: {matchLabels: {stage: prod}}"), not: []string{`"objects"`}, problems: []string{"spec.resources[0].namespaceSelector: selects only some namespaces of oil", partially}},
+		"no namespace":   {read: buildReplication(raw(rawConfig) + ", namespaceSelector: {matchLabels: {stage: none}}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource, "selects no namespace of the input"}}},
+		"an unknown one": {read: strings.Replace(buildReplication(raw(limits)+", namespaceSelector: {matchLabels: {team: all}}"), "namespaces: [gas]", "namespaces: [gas, gas-prod]", 1), gives: []string{`"kind":"LimitRange"`}, problems: []string{"selects only some namespaces of gas, or namespaces that the input lacks"}},
 
-		"templates":            {read: replicating(data("{{ tenant.name }} {{namespace}} $(tenant)")), gives: []string{`{"a":"$(tenant) $(namespace) $$(tenant)"}`}},
-		"another template":     {read: replicating(data("{{ index .a }}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "templates other than"}}},
+		"templates":            {read: buildReplication(data("{{ tenant.name }} {{namespace}} $(tenant)")), gives: []string{`{"a":"$(tenant) $(namespace) $$(tenant)"}`}},
+		"another template":     {read: buildReplication(data("{{ index .a }}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "templates other than"}}},
 		"a tenant of new name": {read: strings.ReplaceAll(strings.ReplaceAll(replicatingIn(data("{{ tenant.name }}")), "{name: oil,", "{name: oil.v1,"), "clastix.io/tenant: oil", "clastix.io/tenant: oil.v1"), gives: []string{`{"a":"oil.v1"}`}},
-		"a template as a name": {read: replicating(raw(strings.Replace(rawConfig, "name: a", "name: '{{ tenant.name }}'", 1))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "is not a name"}}},
-		"generators":           {read: replicating("generators: [{template: x}]"), problems: []string{"spec.resources[0].generators[0]: is a template"}},
-		"a field to come":      {read: replicating(raw(rawConfig) + ", everywhere: true"), problems: []string{"spec.resources[0].everywhere: croft migrate does not know this field"}},
-		"a setting to come":    {read: replicating(raw(rawConfig), "until: tomorrow"), problems: []string{"spec.until: croft migrate does not know this field"}},
-		"settings": {read: replicating(raw(rawConfig), "resyncPeriod: 60s", "pruningOnDelete: false", "cordoned: true", "dependsOn: [{name: a}]", "settings: {adopt: true}", "serviceAccount: {name: a, namespace: b}"), gives: []string{ofAll}, findings: []want{
+		"a template as a name": {read: buildReplication(raw(strings.Replace(rawConfig, "name: a", "name: '{{ tenant.name }}'", 1))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "is not a name"}}},
+		"generators":           {read: buildReplication("generators: [{template: x}]"), problems: []string{"spec.resources[0].generators[0]: is a template"}},
+		"a field to come":      {read: buildReplication(raw(rawConfig) + ", everywhere: true"), problems: []string{"spec.resources[0].everywhere: croft migrate does not know this field"}},
+		"a setting to come":    {read: buildReplication(raw(rawConfig), "until: tomorrow"), problems: []string{"spec.until: croft migrate does not know this field"}},
+		"settings": {read: buildReplication(raw(rawConfig), "resyncPeriod: 60s", "pruningOnDelete: false", "cordoned: true", "dependsOn: [{name: a}]", "settings: {adopt: true}", "serviceAccount: {name: a, namespace: b}"), gives: []string{ofAll}, findings: []want{
 			{source.Changed, global + "resyncPeriod", "without a period"}, {source.Changed, global + "pruningOnDelete", "remove from croft.yaml"}, {source.Changed, global + "cordoned", "did not update"},
 			{source.Changed, global + "dependsOn", "no particular order"}, {source.Changed, global + "settings", "becomes croft's"}, {source.NotKept, global + "serviceAccount", "own rights"},
 		}},
-		"additional metadata": {read: replicating(raw(strings.Replace(rawConfig, "name: a", "name: a, labels: {a: b, c: d}", 1)) + ", additionalMetadata: {labels: {a: '{{tenant.name}}'}, annotations: {e: f}}"),
+		"additional metadata": {read: buildReplication(raw(strings.Replace(rawConfig, "name: a", "name: a, labels: {a: b, c: d}", 1)) + ", additionalMetadata: {labels: {a: '{{tenant.name}}'}, annotations: {e: f}}"),
 			gives: []string{`"metadata":{"annotations":{"e":"f"},"labels":{"a":"$(tenant)","c":"d"},"name":"a"}`}, findings: []want{{source.Kept, resource + ".additionalMetadata", "platform.tenantDefaults.objects"}}},
-		"a namespace": {read: replicating(raw(strings.Replace(rawConfig, "name: a", "name: a, namespace: elsewhere, creationTimestamp: null", 1))), gives: []string{ofAll}},
+		"a namespace": {read: buildReplication(raw(strings.Replace(rawConfig, "name: a", "name: a, namespace: elsewhere, creationTimestamp: null", 1))), gives: []string{ofAll}},
 
-		"a Secret":             {read: replicating(raw("{apiVersion: v1, kind: Secret, metadata: {name: a}}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "External Secrets can write it"}}},
-		"a ServiceAccount":     {read: replicating(raw("{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}")), findings: []want{{source.NotKept, resource + ".rawItems[0]", deletes}}},
-		"a ResourceQuota":      {read: replicating(raw("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}}")), problems: []string{"spec.resources[0].rawItems[0]: ResourceQuota of v1 cannot be declared here"}},
-		"no manifest":          {read: replicating(raw("7")), problems: []string{"spec.resources[0].rawItems[0]: "}},
-		"an odd LimitRange":    {read: replicating(raw(strings.Replace(limits, "max:", "most:", 1))), problems: []string{"does not fit its kind"}},
-		"a ConfigMap and more": {read: replicating(raw(rawConfig + ", {apiVersion: v1, kind: Secret, metadata: {name: a}}")), gives: []string{ofAll}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "only some of the objects"}}},
+		"a Secret":             {read: buildReplication(raw("{apiVersion: v1, kind: Secret, metadata: {name: a}}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "External Secrets can write it"}}},
+		"a ServiceAccount":     {read: buildReplication(raw("{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}")), findings: []want{{source.NotKept, resource + ".rawItems[0]", deletes}}},
+		"a ResourceQuota":      {read: buildReplication(raw("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}}")), problems: []string{"spec.resources[0].rawItems[0]: ResourceQuota of v1 cannot be declared here"}},
+		"no manifest":          {read: buildReplication(raw("7")), problems: []string{"spec.resources[0].rawItems[0]: "}},
+		"an odd LimitRange":    {read: buildReplication(raw(strings.Replace(limits, "max:", "most:", 1))), problems: []string{"does not fit its kind"}},
+		"a ConfigMap and more": {read: buildReplication(raw(rawConfig + ", {apiVersion: v1, kind: Secret, metadata: {name: a}}")), gives: []string{ofAll}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "only some of the objects"}}},
 
-		"an object by reference": {read: replicating("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared, selector: {matchLabels: {copy: all}}}]") +
+		"an object by reference": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared, selector: {matchLabels: {copy: all}}}]") +
 			"---\n" + strings.Replace(rawConfig, "name: a", "name: a, namespace: shared, uid: x, labels: {copy: all, app.kubernetes.io/managed-by: Helm}", 1), gives: []string{ofAll}, findings: []want{{source.Changed, resource + ".namespacedItems[0]", "change them in croft.yaml"}}},
 		"an object by name":      {read: replicatingIn("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), gives: []string{inOil}},
 		"literal templates":      {read: replicatingIn("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), "a: b", "a: '{{ tenant.name }} $(tenant)'", 1), gives: []string{`{"a":"{{ tenant.name }} $$(tenant)"}`}},
-		"an object that is away": {read: replicating("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "the input lacks the objects"}}},
-		"limits that are away":   {read: replicating("namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: shared}]"), problems: []string{"namespacedItems[0]: the input lacks the objects"}},
-		"a Secret by reference":  {read: replicating("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "External Secrets"}}},
+		"an object that is away": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "the input lacks the objects"}}},
+		"limits that are away":   {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: shared}]"), problems: []string{"namespacedItems[0]: the input lacks the objects"}},
+		"a Secret by reference":  {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "External Secrets"}}},
 
-		"people": {read: replicating(raw(bindingOf("view", "{kind: Group, name: '{{ tenant.name }}-readers'}"))), gives: []string{`"access":[{"group":"gas-readers","role":"viewer"}]`, `"access":[{"group":"oil-readers","role":"viewer"}]`}, not: []string{`"objects"`},
+		"people": {read: buildReplication(raw(bindingOf("view", "{kind: Group, name: '{{ tenant.name }}-readers'}"))), gives: []string{`"access":[{"group":"gas-readers","role":"viewer"}]`, `"access":[{"group":"oil-readers","role":"viewer"}]`}, not: []string{`"objects"`},
 			findings: []want{{source.Changed, resource + ".rawItems[0]", "becomes viewer"}}},
-		"accounts": {read: replicating(raw(bindingOf("edit", account))), gives: []string{`"objects":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"croft-operator"},"subjects":[{"kind":"ServiceAccount","name":"bot","namespace":"$(namespace)"}]}]`},
+		"accounts": {read: buildReplication(raw(bindingOf("edit", account))), gives: []string{`"objects":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"croft-operator"},"subjects":[{"kind":"ServiceAccount","name":"bot","namespace":"$(namespace)"}]}]`},
 			findings: []want{{source.Changed, resource + ".rawItems[0].roleRef", "delete the existing bindings"}}},
-		"people and accounts": {read: replicating(raw(bindingOf("view", account+", {kind: User, name: alice}"))), gives: []string{`"access":[{"role":"viewer","user":"alice"}]`, `"name":"croft-viewer"`}},
-		"a foreign account":   {read: replicating(raw(bindingOf("view", "{kind: ServiceAccount, name: bot, namespace: monitoring}"))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "allow it by policy.shareWith"}}},
-		"an unknown role":     {read: replicating(raw(bindingOf("odd", account))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "roleRef: must be one of"}}},
+		"people and accounts": {read: buildReplication(raw(bindingOf("view", account+", {kind: User, name: alice}"))), gives: []string{`"access":[{"role":"viewer","user":"alice"}]`, `"name":"croft-viewer"`}},
+		"a foreign account":   {read: buildReplication(raw(bindingOf("view", "{kind: ServiceAccount, name: bot, namespace: monitoring}"))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "allow it by policy.shareWith"}}},
+		"an unknown role":     {read: buildReplication(raw(bindingOf("odd", account))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "roleRef: must be one of"}}},
 
-		"a policy that the wall replaces": {read: replicating(raw(policyOf("", "{podSelector: {}}"))), not: []string{`"objects"`}, findings: []want{{source.Kept, resource + ".rawItems[0].spec", "croft's wall replaces it"}}},
-		"a policy that restricts egress":  {read: replicating(raw(strings.Replace(policyOf("", "{podSelector: {}}"), "[Ingress]", "[Ingress, Egress]", 1))), gives: []string{`"gas":{"network":{"egress":"Restricted"},"pool":"apps"}`, `"network":{"egress":"Restricted"},"pool":"jobs"`}, not: []string{`"objects"`}},
-		"a policy of some pods": {read: replicating(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {capsule.clastix.io/tenant: '{{ tenant.name }}'}}}"))),
+		"a policy that the wall replaces": {read: buildReplication(raw(policyOf("", "{podSelector: {}}"))), not: []string{`"objects"`}, findings: []want{{source.Kept, resource + ".rawItems[0].spec", "croft's wall replaces it"}}},
+		"a policy that restricts egress":  {read: buildReplication(raw(strings.Replace(policyOf("", "{podSelector: {}}"), "[Ingress]", "[Ingress, Egress]", 1))), gives: []string{`"gas":{"network":{"egress":"Restricted"},"pool":"apps"}`, `"network":{"egress":"Restricted"},"pool":"jobs"`}, not: []string{`"objects"`}},
+		"a policy of some pods": {read: buildReplication(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {capsule.clastix.io/tenant: '{{ tenant.name }}'}}}"))),
 			gives: []string{`"objects":[{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"a"},"spec":{"ingress":[{"from":[{"namespaceSelector":{"matchLabels":{"croft.dev/tenant":"$(tenant)"}}}]}],"podSelector":{"matchLabels":{"app":"db"}},"policyTypes":["Ingress"]}}]`}},
 		"a policy of one tenant":    {read: replicatingIn(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {capsule.clastix.io/tenant: oil}}}"))), gives: []string{`{"croft.dev/tenant":"$(tenant)"}`}},
-		"a policy for all":          {read: replicating(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {}}"))), not: []string{`"objects"`}, problems: []string{"only the tenant's namespaces and the platform's may be let in"}},
-		"a policy for addresses":    {read: replicating(raw(policyOf("", "{ipBlock: {cidr: 203.0.113.0/24}}"))), not: []string{`"objects"`}, problems: []string{"rawItems[0]: allows connections from addresses outside of the cluster"}},
-		"a policy for every tenant": {read: replicating(raw(policyOf("", "{namespaceSelector: {}}"))), problems: []string{"rawItems[0].spec: allows connections from all namespaces"}},
+		"a policy for all":          {read: buildReplication(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {}}"))), not: []string{`"objects"`}, problems: []string{"only the tenant's namespaces and the platform's may be let in"}},
+		"a policy for addresses":    {read: buildReplication(raw(policyOf("", "{ipBlock: {cidr: 203.0.113.0/24}}"))), not: []string{`"objects"`}, problems: []string{"rawItems[0]: allows connections from addresses outside of the cluster"}},
+		"a policy for every tenant": {read: buildReplication(raw(policyOf("", "{namespaceSelector: {}}"))), problems: []string{"rawItems[0].spec: allows connections from all namespaces"}},
 	} {
 		r.options = demo
 		t.Run(name, r.check)

@@ -17,7 +17,7 @@ import (
 // NewAccess returns the page of the access to a namespace.
 func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 	others := Section{
-		Heading: T("Who has access"), Head: heads("Subject", "Role", "May"),
+		Heading: T("Who has access"), Head: listHeads("Subject", "Role", "May"),
 		Note:  T("By RoleBindings of this namespace. Platform admins and cluster administrators have access in addition."),
 		Empty: T("There are no RoleBindings: a platform admin declares access of the Tenant."),
 	}
@@ -34,7 +34,7 @@ func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 			if !n.MayList("rolebindings") {
 				others.Empty = T("You may not list the RoleBindings of this namespace.")
 			}
-			you.Head = heads("Your roles", "You may")
+			you.Head = listHeads("Your roles", "You may")
 			you.Rows = [][]Cell{{{Text: wording.JoinNames(n.Roles)}, {Text: wording.JoinNames(n.Abilities)}}}
 		}
 	}
@@ -50,7 +50,7 @@ func NewAccess(namespace string, m *me.Me, bindings []rbacv1.RoleBinding) Page {
 }
 
 func linkElevations(namespace string) Section {
-	return Section{Heading: T("More rights for a limited time"), Head: heads("Page", "Shows"), Rows: [][]Cell{
+	return Section{Heading: T("More rights for a limited time"), Head: listHeads("Page", "Shows"), Rows: [][]Cell{
 		{{PageText: T("Elevations"), Link: ElevationsPath(namespace)}, {PageText: T("requests for the role operator, their approval, and their end")}},
 	}}
 }

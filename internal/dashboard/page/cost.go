@@ -104,7 +104,7 @@ func newCost(s Scope, by string, body Cost) Page {
 }
 
 func listMonths(h *report.History) Section {
-	s := Section{Heading: T("Months"), Note: T("In %s, by calendar months in UTC.", h.Currency), Head: heads("Month", "Cost", "Change")}
+	s := Section{Heading: T("Months"), Note: T("In %s, by calendar months in UTC.", h.Currency), Head: listHeads("Month", "Cost", "Change")}
 	for i := len(h.Months) - 1; i >= 0; i-- {
 		m := h.Months[i]
 		isCurrent := m.Until.After(h.Now)
@@ -152,7 +152,7 @@ func formatChange(now, before money.Amount) string {
 
 func listLines(h *report.History) Section {
 	s := Section{
-		Heading: T("This month by %s", groupingLabels[h.By]), Head: heads("Name", "Cost", "Idle", "Total", "Expected", "Last month"),
+		Heading: T("This month by %s", groupingLabels[h.By]), Head: listHeads("Name", "Cost", "Idle", "Total", "Expected", "Last month"),
 		Note:  T("Cost is the cost of own requests, volumes and load balancers. Idle is the share of the idle cost of pools."),
 		Empty: T("There is no cost in this month yet."),
 	}

@@ -71,7 +71,7 @@ func NewElevations(namespace, tenant string, all []v1alpha1.Elevation, r Elevati
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	record := Section{
-		Heading: T("Record"), Head: heads("Elevation", "By", "Role", "For", "Approved by", "Phase", "Until", "Reason"),
+		Heading: T("Record"), Head: listHeads("Elevation", "By", "Role", "For", "Approved by", "Phase", "Until", "Reason"),
 		Note:  T("Requests of this namespace, the latest first. An elevation applies to all namespaces of tenant %s.", tenant),
 		Empty: T("There are no elevations in this namespace: request one above."),
 	}

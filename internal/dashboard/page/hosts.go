@@ -17,7 +17,7 @@ func NewHosts(namespace string, m *me.Me, s *hosts.Snapshot) Page {
 	}
 	names := s.Group.ListNames()
 	used := Section{
-		Heading: T("Hosts of %s", nameList(names)), Head: heads("Host", "Object", "State"),
+		Heading: T("Hosts of %s", nameList(names)), Head: listHeads("Host", "Object", "State"),
 		Empty: T("None of the %s has a host: write one with a host below the domains.", nameList(names)),
 	}
 	if len(s.Hidden) > 0 {
@@ -51,7 +51,7 @@ func NewHosts(namespace string, m *me.Me, s *hosts.Snapshot) Page {
 
 // listOtherHosts links to the pages of the other groups.
 func listOtherHosts(namespace string, shown hosts.Group) Section {
-	s := Section{Heading: T("Hosts of other kinds"), Head: heads("Page")}
+	s := Section{Heading: T("Hosts of other kinds"), Head: listHeads("Page")}
 	for _, g := range hosts.Groups {
 		if g.Path == shown.Path {
 			continue

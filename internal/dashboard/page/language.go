@@ -64,8 +64,8 @@ func T(english string, args ...any) Text { return Text{{english, args}} }
 // Raw returns a name, or a text of the cluster or of croft's commands, which is the same in each language.
 func Raw(text string) Text { return Text{{"%s", []any{text}}} }
 
-// heads returns the heads of a table's columns.
-func heads(all ...string) []Text {
+// listHeads returns the heads of a table's columns.
+func listHeads(all ...string) []Text {
 	texts := make([]Text, len(all))
 	for i, head := range all {
 		texts[i] = T(head)

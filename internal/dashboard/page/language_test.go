@@ -105,7 +105,7 @@ func listTemplateKeys(t *testing.T, file string, add func(file, key string)) {
 	}
 }
 
-// listGoKeys adds the arguments of T and heads. The compiler accepts no other texts of pages, except in
+// listGoKeys adds the arguments of T and listHeads. The compiler accepts no other texts of pages, except in
 // the cells of tables.
 func listGoKeys(t *testing.T, file string, add func(file, key string)) {
 	t.Helper()
@@ -120,7 +120,7 @@ func listGoKeys(t *testing.T, file string, add func(file, key string)) {
 			switch findName(n.Fun) {
 			case "T":
 				args = args[:1]
-			case "heads":
+			case "listHeads":
 			default:
 				return true
 			}

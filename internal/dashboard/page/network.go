@@ -11,7 +11,7 @@ import (
 func NewNetwork(s *connections.Snapshot, peers []connections.Peer) Page {
 	namespace := s.Namespace
 	table := Section{
-		Heading: T("Connections of %s", namespace), Head: heads("Peer", "From the peer", "Decided by", "To the peer", "Decided by"),
+		Heading: T("Connections of %s", namespace), Head: listHeads("Peer", "From the peer", "Decided by", "To the peer", "Decided by"),
 		Note: T("The policies of %s decide about one end of each connection. The policies of the peer must allow it, too.", namespace),
 	}
 	if s.Labels == nil {
@@ -80,7 +80,7 @@ func newConnectionCell(p connections.Peer, v *netpol.Verdict) Cell {
 // listPolicies lists the policies that decide.
 func listPolicies(s *connections.Snapshot) Section {
 	t := Section{
-		Heading: T("NetworkPolicies"), Head: heads("Policy", "Of croft"),
+		Heading: T("NetworkPolicies"), Head: listHeads("Policy", "Of croft"),
 		Empty: T("There are no NetworkPolicies: NetworkPolicies of your own can allow less than croft's wall, and never more."),
 	}
 	for i := range s.Policies {

@@ -18,6 +18,6 @@ func AddOperator(p Page, beat heartbeat.Beat, now time.Time) Page {
 	if !beat.IsAlive(now) {
 		state = Cell{PageText: T("%s. The status of pools and tenants is from its last run; only the walls are current", beat.Describe(now)), Verdict: why.Bad}
 	}
-	p.Body = append(Sections{{Heading: T("Operator"), Head: heads("State"), Rows: [][]Cell{{state}}}}, body...)
+	p.Body = append(Sections{{Heading: T("Operator"), Head: listHeads("State"), Rows: [][]Cell{{state}}}}, body...)
 	return p
 }

@@ -22,7 +22,7 @@ func NewOverview(namespace string, m *me.Me, pods []workloads.Workload) Page {
 const mostProblems = 30
 
 func listProblems(namespace string, m *me.Me, pods []workloads.Workload) Section {
-	s := Section{Heading: T("Problems in %s", namespace), Head: heads("Object", "State", "Explanation"), Empty: T("No pod waits or fails, and no pods are refused: the pages of workloads and of quota show more.")}
+	s := Section{Heading: T("Problems in %s", namespace), Head: listHeads("Object", "State", "Explanation"), Empty: T("No pod waits or fails, and no pods are refused: the pages of workloads and of quota show more.")}
 	for _, w := range m.Refused {
 		s.Rows = append(s.Rows, newRefusedRow(w))
 	}
@@ -50,7 +50,7 @@ func newRefusedRow(w v1alpha1.RefusedWorkload) []Cell {
 }
 
 func listNamespaces(m *me.Me) Section {
-	s := Section{Heading: T("Namespaces"), Note: T("Each page shows one namespace."), Head: heads("Namespace", "Quota", "Access")}
+	s := Section{Heading: T("Namespaces"), Note: T("Each page shows one namespace."), Head: listHeads("Namespace", "Quota", "Access")}
 	for _, n := range m.Namespaces {
 		s.Rows = append(s.Rows, []Cell{
 			{Text: n.Name, Link: Link("namespaces", n.Name)},
@@ -61,7 +61,7 @@ func listNamespaces(m *me.Me) Section {
 }
 
 func listAllowances(m *me.Me) Section {
-	s := Section{Heading: T("You may use"), Head: heads("Field", "Values"), Rows: [][]Cell{
+	s := Section{Heading: T("You may use"), Head: listHeads("Field", "Values"), Rows: [][]Cell{
 		{{Text: "pools"}, {Text: wording.JoinNames(m.Rules.Pools)}}, {{Text: "egress"}, {Text: string(m.Rules.Egress)}},
 	}}
 	for _, a := range m.ListAllowances() {

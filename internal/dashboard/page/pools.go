@@ -40,7 +40,7 @@ func NewPools(s *nodes.Snapshot, now time.Time) Page {
 // listLaunchProblems has the findings of `croft doctor`.
 func listLaunchProblems(s *nodes.Snapshot, now time.Time) Section {
 	t := Section{
-		Heading: T("Failed launches"), Head: heads("Object", "State", "Cause", "Fix"),
+		Heading: T("Failed launches"), Head: listHeads("Object", "State", "Cause", "Fix"),
 		Empty: T("No launch has failed in the last minutes. If a pod waits for a node, open the pod."),
 	}
 	for _, f := range doctor.FindLaunchProblems(s.Claims, s.Refusals, now) {
@@ -51,7 +51,7 @@ func listLaunchProblems(s *nodes.Snapshot, now time.Time) Section {
 
 func listPools(pools []v1alpha1.Pool, now time.Time) Section {
 	t := Section{
-		Heading: T("Pools"), Head: heads("Pool", "Ready", "Reason", "Message", "Nodes", "CPU", "Memory", "Tenants", "Age"),
+		Heading: T("Pools"), Head: listHeads("Pool", "Ready", "Reason", "Message", "Nodes", "CPU", "Memory", "Tenants", "Age"),
 		Empty: T("There are no pools: declare them in croft.yaml, and run croft apply."),
 	}
 	for i := range pools {
@@ -83,7 +83,7 @@ func evaluateCondition(status metav1.ConditionStatus) why.Verdict {
 }
 
 // nodeHead is the head of the tables of nodes.
-var nodeHead = heads("Node", "Pool", "State", "Instance", "Zone", "Age")
+var nodeHead = listHeads("Node", "Pool", "State", "Instance", "Zone", "Age")
 
 var noNodes = T("There are no nodes: Karpenter creates one when a pod of a pool needs it.")
 

@@ -10,14 +10,14 @@ import (
 // NewQuota returns the page of the quota of one of a tenant's namespaces.
 func NewQuota(namespace string, m *me.Me) Page {
 	var body Sections
-	others := Section{Heading: T("Other namespaces"), Note: T("The tenant's quota is divided between its namespaces."), Head: heads("Namespace")}
+	others := Section{Heading: T("Other namespaces"), Note: T("The tenant's quota is divided between its namespaces."), Head: listHeads("Namespace")}
 	for _, n := range m.Namespaces {
 		if n.Name != namespace {
 			others.Rows = append(others.Rows, []Cell{{Text: n.Name, Link: Link("namespaces", n.Name, "quota")}})
 			continue
 		}
 		s := Section{
-			Heading: T("Quota of %s", n.Name), Head: heads("Resource", "Used", "Of", "Free", "Share"),
+			Heading: T("Quota of %s", n.Name), Head: listHeads("Resource", "Used", "Of", "Free", "Share"),
 			Empty: T("There is no quota: a platform admin declares it as quota of the Tenant."),
 		}
 		if !n.MayList("resourcequotas") {

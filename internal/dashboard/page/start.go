@@ -29,7 +29,7 @@ func NewStart(tenants []v1alpha1.Tenant, hidden bool, now time.Time) Page {
 // listPlatformPages lists the pages that show no namespace.
 func listPlatformPages() Section {
 	return Section{
-		Heading: T("Platform"), Head: heads("Page", "Shows"),
+		Heading: T("Platform"), Head: listHeads("Page", "Shows"),
 		Rows: [][]Cell{
 			{{PageText: T("Tenants"), Link: "/tenants"}, {PageText: T("all tenants, with a search")}},
 			{{PageText: T("Pools and nodes"), Link: "/pools"}, {PageText: T("pools, nodes, and failed launches with their causes")}},

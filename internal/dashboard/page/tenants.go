@@ -30,7 +30,7 @@ const mostTenants = 200
 // NewTenants returns the page of the tenants that the user may list.
 func NewTenants(tenants []v1alpha1.Tenant, f Filter, now time.Time) Page {
 	s := Section{
-		Heading: T("Tenants"), Head: heads("Tenant", "Ready", "Reason", "Message", "Pools", "Namespaces", "Refused", "Age", "Owner", "Contact", "Description"),
+		Heading: T("Tenants"), Head: listHeads("Tenant", "Ready", "Reason", "Message", "Pools", "Namespaces", "Refused", "Age", "Owner", "Contact", "Description"),
 		Search: &Search{Action: "/tenants", Name: "q", Value: f.Query, Label: T("Part of the name"), Button: T("Search"), Option: "not-ready", OptionLabel: T("only tenants that are not Ready"), On: f.NotReady},
 		Empty:  T("There are no such tenants: declare them in croft.yaml, and run croft apply."),
 	}
@@ -113,14 +113,14 @@ func (r tenantRow) listCells(now time.Time) []Cell {
 		message = ""
 	}
 	return []Cell{
-		name, {Text: string(r.ready.Status), Verdict: verdict}, {Text: r.ready.Reason}, {Text: message}, {PageText: shorten(r.Status.Pools)},
-		{PageText: shorten(r.Status.Namespaces)}, refused, newAgeCell(r.CreationTimestamp.Time, now),
+		name, {Text: string(r.ready.Status), Verdict: verdict}, {Text: r.ready.Reason}, {Text: message}, {PageText: listFirst(r.Status.Pools)},
+		{PageText: listFirst(r.Status.Namespaces)}, refused, newAgeCell(r.CreationTimestamp.Time, now),
 		{Text: cmp.Or(r.Spec.Owner, "-")}, {Text: cmp.Or(r.Spec.Contact, "-")}, {Text: cmp.Or(r.Spec.Description, "-")},
 	}
 }
 
-// shorten lists the first names.
-func shorten(names []string) Text {
+// listFirst lists the first names.
+func listFirst(names []string) Text {
 	const most = 3
 	if more := len(names) - most; more > 0 {
 		return T("%s and %d more", strings.Join(names[:most], ", "), more)

@@ -49,7 +49,7 @@ func NewTry(namespace, text string, problem Text, report *trial.Report) Page {
 
 func listResults(report *trial.Report) Sections {
 	verdicts := map[trial.Verdict]why.Verdict{trial.Refused: why.Bad, trial.Warned: why.Waiting}
-	table := Section{Heading: T("Results"), Head: heads("Line", "Object", "Result", "Reason", "Details"), Empty: T("There are no objects: paste at least one.")}
+	table := Section{Heading: T("Results"), Head: listHeads("Line", "Object", "Result", "Reason", "Details"), Empty: T("There are no objects: paste at least one.")}
 	for _, r := range report.Results {
 		verdict, ok := verdicts[r.Verdict]
 		if !ok {

@@ -30,7 +30,7 @@ func NewWalls(s *walls.Snapshot, now time.Time) Page {
 
 func listVerified(v *v1alpha1.VerifyStatus, now time.Time) Section {
 	t := Section{
-		Heading: T("Last verification"), Head: heads("Result", "Attacks"),
+		Heading: T("Last verification"), Head: listHeads("Result", "Attacks"),
 		Empty: T("No result is recorded: run croft verify --record, best on a schedule."),
 	}
 	if v == nil {
@@ -54,7 +54,7 @@ func listVerified(v *v1alpha1.VerifyStatus, now time.Time) Section {
 
 func listRepairs(s *walls.Snapshot) Section {
 	t := Section{
-		Heading: T("Repaired drift"), Head: heads("Time", "Object", "Repair"),
+		Heading: T("Repaired drift"), Head: listHeads("Time", "Object", "Repair"),
 		Empty: T("The operator has repaired nothing in the last hour: Kubernetes keeps events so long. The metric croft_repairs_total and the operator's log have earlier repairs."),
 	}
 	for i := range s.Repairs[:min(len(s.Repairs), mostEvents)] {
@@ -68,7 +68,7 @@ func listRepairs(s *walls.Snapshot) Section {
 
 func listRefused(all []v1alpha1.RefusedWorkload) Section {
 	t := Section{
-		Heading: T("Refused pods"), Head: heads("Object", "State", "Explanation"),
+		Heading: T("Refused pods"), Head: listHeads("Object", "State", "Explanation"),
 		Empty: T("No pods of tenants are refused. Refusals of other objects are only in the API server's audit log."),
 	}
 	if more := len(all) - mostRefused; more > 0 {

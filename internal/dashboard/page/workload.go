@@ -98,7 +98,7 @@ func NewWorkload(s *why.Story, d Details) Page {
 }
 
 func listPods(namespace string, pods []corev1.Pod) Section {
-	s := Section{Heading: T("Pods"), Note: T("A pod's page has its log."), Head: heads("Pod", "State")}
+	s := Section{Heading: T("Pods"), Note: T("A pod's page has its log."), Head: listHeads("Pod", "State")}
 	for i := range pods[:min(len(pods), mostPods)] {
 		state, verdict := workloads.EvaluatePod(&pods[i])
 		s.Rows = append(s.Rows, []Cell{{Text: pods[i].Name, Link: Link("namespaces", namespace, "workloads", "pod", pods[i].Name)}, {Text: state, Verdict: verdict}})
@@ -108,7 +108,7 @@ func listPods(namespace string, pods []corev1.Pod) Section {
 
 func listEvents(all []corev1.Event) Section {
 	s := Section{
-		Heading: T("Events"), Head: heads("Time", "Object", "Reason", "Message", "From"),
+		Heading: T("Events"), Head: listHeads("Time", "Object", "Reason", "Message", "From"),
 		Empty: T("There are no events: Kubernetes deletes them after an hour, and you may see none without the right to list events."),
 	}
 	for i := range all[:min(len(all), mostEvents)] {

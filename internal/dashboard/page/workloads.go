@@ -33,7 +33,7 @@ func NewJobs(namespace string, l *workloads.List, now time.Time) Page {
 
 // listWorkloads returns a table of the objects that create pods, and a table of the pods.
 func listWorkloads(l *workloads.List, now time.Time) (objects, pods Section) {
-	objects.Head = heads("Name", "Kind", "State", "Age")
+	objects.Head = listHeads("Name", "Kind", "State", "Age")
 	pods.Head = objects.Head
 	for _, w := range l.Workloads {
 		row := []Cell{newWorkloadCell(w, w.Name), {Text: w.Kind}, {Text: w.State, Verdict: w.Verdict}, newAgeCell(w.Created, now)}

@@ -32,6 +32,12 @@ import (
 // takes seconds.
 const longest = 2 * time.Minute
 
+// stopTimeout limits the time in which controllers end. Reconciles end at once, because their context
+// is cancelled, but the priority queue of controller-runtime 0.24 may block its workers for ever
+// (https://github.com/kubernetes-sigs/controller-runtime/issues/3538). The Lease is released afterwards, so
+// this must be well below its 15 seconds and below the 30 seconds after which a kubelet kills the pod.
+const stopTimeout = 5 * time.Second
+
 func buildOptions(o Options) manager.Options {
 	return manager.Options{
 		Scheme: scheme.New(),
@@ -52,6 +58,7 @@ func buildOptions(o Options) manager.Options {
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       v1alpha1.SystemNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(stopTimeout),
 
 		HealthProbeBindAddress: o.HealthAddr,
 		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddr},

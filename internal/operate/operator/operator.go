@@ -7,6 +7,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -100,7 +101,12 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err := m.AddReadyzCheck("rights", newRights(m.GetClient(), o.Log.WithName("rights")).checkRights); err != nil {
 		return err
 	}
-	return m.Start(ctx)
+	err = m.Start(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		o.Log.Info("stopped, although controllers had not ended", "after", stopTimeout)
+		return nil
+	}
+	return err
 }
 
 // flushTraces exports the last traces. It waits a few seconds at most, because the operator's pod

@@ -56,8 +56,8 @@ func listParameters(d *draft.Draft, tenant string) templateValues {
 	return v
 }
 
-// expander returns a function that inserts the names of a tenant and of its first namespace.
-func expander(d *draft.Draft) copies.Expand {
+// buildExpand returns a function that inserts the names of a tenant and of its first namespace.
+func buildExpand(d *draft.Draft) copies.Expand {
 	return func(text, tenant string) string {
 		text, _ = templateValues{getCapsuleName(d, tenant), d.Namespaces(tenant)[0]}.replaceIn(text)
 		return text
@@ -78,8 +78,8 @@ func (c copied) buildText(d *draft.Draft, tenant, role string) (text, why string
 	manifest := copies.BuildManifest(content, listSelectedLabels(c.at)...)
 	var err error
 	if c.isReference() {
-		manifest, _, err = convert(manifest, nil)
-	} else if manifest, ok, err = convert(content, &values); ok {
+		manifest, _, err = convertTemplates(manifest, nil)
+	} else if manifest, ok, err = convertTemplates(content, &values); ok {
 		removeSetMetadata(manifest)
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func (c copied) buildText(d *draft.Draft, tenant, role string) (text, why string
 		return "", otherTemplates
 	}
 	additional, _ := c.resource.At("additionalMetadata").Value().(map[string]any)
-	if additional, ok, err = convert(additional, &values); err != nil || !ok {
+	if additional, ok, err = convertTemplates(additional, &values); err != nil || !ok {
 		return "", "its additionalMetadata " + otherTemplates
 	}
 	addMetadata(manifest, additional)
@@ -105,10 +105,10 @@ func (c copied) buildText(d *draft.Draft, tenant, role string) (text, why string
 	return text, ""
 }
 
-// convert returns a copy of a manifest in which croft's parameters replace the templates, and texts that look
+// convertTemplates returns a copy of a manifest in which croft's parameters replace the templates, and texts that look
 // like parameters are escaped. It reports whether it replaced all templates. Without values, it replaces
 // none.
-func convert(manifest map[string]any, values *templateValues) (map[string]any, bool, error) {
+func convertTemplates(manifest map[string]any, values *templateValues) (map[string]any, bool, error) {
 	text, err := copies.Marshal(manifest)
 	if err != nil {
 		return nil, false, err

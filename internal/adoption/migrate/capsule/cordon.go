@@ -21,20 +21,20 @@ const (
 func readCordon(d *draft.Draft, name string, o *source.Object) {
 	to := draft.TenantField(name, "frozen")
 	if f := o.At("spec", "cordoned"); f.IsTrue() {
-		freeze(d, name, f)
+		freezeTenant(d, name, f)
 	} else {
 		f.MarkKept(to)
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if mark := o.At("metadata", field, cordonMark); mark.IsTrue() || mark.Text() == "enabled" {
-			freeze(d, name, mark)
+			freezeTenant(d, name, mark)
 		} else {
 			mark.MarkKept(to)
 		}
 	}
 }
 
-func freeze(d *draft.Draft, name string, by source.Field) {
+func freezeTenant(d *draft.Draft, name string, by source.Field) {
 	d.Tenants[name].Spec.Frozen = &v1alpha1.Freeze{Reason: "cordoned in Capsule"}
 	by.MarkChanged(draft.TenantField(name, "frozen"), "write the purpose into reason; the tenant's people may not scale workloads either, unless except lists scale")
 }
@@ -52,7 +52,7 @@ func ReadCordonedNamespaces(d *draft.Draft) {
 		marks := cordoned[name]
 		for _, mark := range marks {
 			if d.Tenants[name].Spec.Frozen != nil || len(marks) == len(d.Namespaces(name)) {
-				freeze(d, name, mark)
+				freezeTenant(d, name, mark)
 				continue
 			}
 			d.ReportLost(mark, "Capsule refuses changes in this namespace, and croft freezes a tenant with all of its namespaces: write frozen into tenants.%s, or move the namespace to a separate tenant", name)

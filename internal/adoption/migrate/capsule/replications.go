@@ -144,7 +144,7 @@ func accountReplication(d *draft.Draft, o *source.Object) {
 	r, why := newReplication(d, o)
 	if r == nil {
 		kinds := slices.Concat(listKinds(resources, "rawItems"), listKinds(resources, "namespacedItems"), listKinds(resources, "generators"))
-		lose(d, o.Root(), why, kinds...)
+		reportLostObjects(d, o.Root(), why, kinds...)
 		return
 	}
 	whole := len(resources) > 0
@@ -170,8 +170,8 @@ func listKinds(resources []source.Field, list string) []string {
 	return all
 }
 
-// lose reports objects of some kinds that croft.yaml cannot contain. It is a problem if they may restrict a tenant.
-func lose(d *draft.Draft, f source.Field, why string, kinds ...string) {
+// reportLostObjects reports objects of some kinds that croft.yaml cannot contain. It is a problem if they may restrict a tenant.
+func reportLostObjects(d *draft.Draft, f source.Field, why string, kinds ...string) {
 	if slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(grantingKinds, kind) }) {
 		d.ReportLost(f, "%s; %s, since they may restrict the tenant", why, remedy)
 		return
@@ -186,16 +186,16 @@ func (r *replication) readResource(d *draft.Draft, resource source.Field) bool {
 	at := resource.At("namespaceSelector")
 	selector, err := parseSelector(at)
 	if err != nil {
-		lose(d, resource, "its namespaceSelector cannot be read: "+err.Error(), kinds...)
+		reportLostObjects(d, resource, "its namespaceSelector cannot be read: "+err.Error(), kinds...)
 		return false
 	}
 	every, some := r.classifyTenants(d, selector)
 	if len(every) == 0 && len(some) == 0 {
-		lose(d, resource, "its namespaceSelector selects no namespace of the input", kinds...)
+		reportLostObjects(d, resource, "its namespaceSelector selects no namespace of the input", kinds...)
 		return false
 	}
 	if len(some) > 0 {
-		lose(d, at, "selects only some namespaces of "+wording.FormatFirst(some, 5)+", or namespaces that the input lacks, and croft writes objects into all namespaces of a tenant", kinds...)
+		reportLostObjects(d, at, "selects only some namespaces of "+wording.FormatFirst(some, 5)+", or namespaces that the input lacks, and croft writes objects into all namespaces of a tenant", kinds...)
 	}
 	if len(every) == 0 {
 		resource.MarkNotKept("see its namespaceSelector")
@@ -236,12 +236,12 @@ func (r *replication) reportUnread(d *draft.Draft, resource source.Field) bool {
 				}
 				whole = false
 				why := estate.ExplainRefusedKind(reference.At("apiVersion").Text(), reference.At("kind").Text())
-				lose(d, reference, cmp.Or(why, "the input lacks the objects that it selects: add them"), reference.At("kind").Text())
+				reportLostObjects(d, reference, cmp.Or(why, "the input lacks the objects that it selects: add them"), reference.At("kind").Text())
 			}
 		case "generators":
 			for _, g := range f.Items() {
 				whole = false
-				lose(d, g, "is a template, and croft.yaml has only parameters such as $(tenant)", "")
+				reportLostObjects(d, g, "is a template, and croft.yaml has only parameters such as $(tenant)", "")
 			}
 		default:
 			whole = false
@@ -256,12 +256,12 @@ func (r *replication) reportUnread(d *draft.Draft, resource source.Field) bool {
 func (r *replication) readCopied(d *draft.Draft, c copied, tenants []string, every bool) ([]string, bool) {
 	kind := c.content.At("kind").Text()
 	if why := estate.ExplainRefusedKind(c.content.At("apiVersion").Text(), kind); why != "" {
-		lose(d, c.at, why, kind)
+		reportLostObjects(d, c.at, why, kind)
 		return nil, false
 	}
 	if kind == "NetworkPolicy" && c.selectsEveryPod(d, tenants[0]) {
 		if c.allowsAddresses() {
-			lose(d, c.at, "allows connections from addresses outside of the cluster, which croft does not allow", kind)
+			reportLostObjects(d, c.at, "allows connections from addresses outside of the cluster, which croft does not allow", kind)
 			return nil, false
 		}
 		c.at.MarkKept(network.Wall)
@@ -269,7 +269,7 @@ func (r *replication) readCopied(d *draft.Draft, c copied, tenants []string, eve
 	}
 	var role, difference string
 	if kind == "RoleBinding" {
-		role, difference = copies.ReadPeople(d, c.content, tenants, expander(d))
+		role, difference = copies.ReadPeople(d, c.content, tenants, buildExpand(d))
 		if !copies.HasAccounts(c.content) {
 			return c.accountPeople(tenants, role, difference)
 		}
@@ -278,7 +278,7 @@ func (r *replication) readCopied(d *draft.Draft, c copied, tenants []string, eve
 	for _, name := range tenants {
 		text, why := c.buildText(d, name, role)
 		if why != "" {
-			lose(d, c.at, why, kind)
+			reportLostObjects(d, c.at, why, kind)
 			return nil, false
 		}
 		texts[name] = text
@@ -295,7 +295,7 @@ func (r *replication) readCopied(d *draft.Draft, c copied, tenants []string, eve
 		copies.ReportRole(c.content, declared.To, role, difference)
 	}
 	if len(declared.Refused) > 0 {
-		lose(d, c.at, declared.FormatRefused(), kind)
+		reportLostObjects(d, c.at, declared.FormatRefused(), kind)
 	}
 	return declared.To, len(declared.Refused) == 0
 }

@@ -44,7 +44,7 @@ func Declare(d *draft.Draft, texts map[string]string, every bool) Declared {
 		if isRefused(result.Refused, name) {
 			continue
 		}
-		if spec := &d.Tenants[name].Spec; !contains(spec.Objects, texts[name]) {
+		if spec := &d.Tenants[name].Spec; !containsText(spec.Objects, texts[name]) {
 			spec.Objects = append(spec.Objects, toRaw(texts[name]))
 		}
 		result.To = append(result.To, draft.TenantField(name, "objects"))
@@ -70,7 +70,7 @@ func declareForAll(d *draft.Draft, texts map[string]string) bool {
 // explainRefused returns why a tenant cannot have an object, or "".
 func explainRefused(d *draft.Draft, name, text string) string {
 	spec := d.Tenants[name].Spec
-	if contains(spec.Objects, text) {
+	if containsText(spec.Objects, text) {
 		return ""
 	}
 	t := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
@@ -79,7 +79,7 @@ func explainRefused(d *draft.Draft, name, text string) string {
 
 func toRaw(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 
-func contains(list []runtime.RawExtension, text string) bool {
+func containsText(list []runtime.RawExtension, text string) bool {
 	return slices.ContainsFunc(list, func(raw runtime.RawExtension) bool { return string(raw.Raw) == text })
 }
 

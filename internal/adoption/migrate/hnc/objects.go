@@ -23,9 +23,9 @@ func ReadObjects(d *draft.Draft) {
 		switch kind := p.object.Kind; {
 		case estate.ExplainRefusedKind(p.object.APIVersion, kind) != "":
 		case kind == "ConfigMap":
-			declare(d, p, "", "")
+			declareObject(d, p, "", "")
 		case kind == "LimitRange":
-			if !limitsContainers(p.object) && declare(d, p, "", "") {
+			if !limitsContainers(p.object) && declareObject(d, p, "", "") {
 				for _, o := range append(slices.Clone(p.copied), p.object) {
 					o.Skip = true
 				}
@@ -47,7 +47,7 @@ func ReadOthers(d *draft.Draft) {
 		case estate.ExplainRefusedKind(o.APIVersion, o.Kind) != "":
 			reportOther(d, p)
 		case o.Kind == "NetworkPolicy" && selectsSomePods(o):
-			declare(d, p, "", "")
+			declareObject(d, p, "", "")
 		}
 	}
 }
@@ -117,10 +117,10 @@ func (p propagated) listTenants(d *draft.Draft) (every, some []string) {
 	return every, some
 }
 
-// declare writes an object into the objects of the tenants of which every namespace has it. role is the ClusterRole of a
+// declareObject writes an object into the objects of the tenants of which every namespace has it. role is the ClusterRole of a
 // RoleBinding, and difference its difference to the role before. It reports whether croft.yaml has the object
 // for all tenants with copies.
-func declare(d *draft.Draft, p propagated, role, difference string) bool {
+func declareObject(d *draft.Draft, p propagated, role, difference string) bool {
 	every, some := p.listTenants(d)
 	root := p.object.Root()
 	if len(some) > 0 {
@@ -181,7 +181,7 @@ func readBinding(d *draft.Draft, p propagated) {
 	binding := p.object.Root()
 	role, difference := copies.ReadPeople(d, binding, every, func(text, _ string) string { return text })
 	if copies.HasAccounts(binding) {
-		declare(d, p, role, difference)
+		declareObject(d, p, role, difference)
 	}
 }
 
