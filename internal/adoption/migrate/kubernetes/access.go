@@ -7,19 +7,47 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // ReadAccess reads the RoleBindings in tenants' namespaces.
 func ReadAccess(d *draft.Draft) {
 	prefix := FindGroupPrefix(d)
+	bound := indexBindings(d)
 	for _, o := range d.List(draft.RBACGroup, "RoleBinding") {
 		name := d.FindTenant(o.Namespace)
 		if name == "" {
 			o.Root().MarkOther("is in namespace %s, which belongs to no tenant", o.Namespace)
 			continue
 		}
-		readBinding(d, name, o, prefix)
+		readBinding(d, name, o, prefix, bound)
 	}
+}
+
+// subjectIn is a subject of RoleBindings in a namespace.
+type subjectIn struct{ namespace, kind, name string }
+
+// indexBindings returns croft's roles of all subjects of RoleBindings.
+func indexBindings(d *draft.Draft) map[subjectIn][]v1alpha1.Role {
+	bound := map[subjectIn][]v1alpha1.Role{}
+	for _, o := range d.List(draft.RBACGroup, "RoleBinding") {
+		ref := o.At("roleRef")
+		role, _ := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
+		for _, s := range o.At("subjects").Items() {
+			at := subjectIn{o.Namespace, s.At("kind").Text(), s.At("name").Text()}
+			bound[at] = append(bound[at], role)
+		}
+	}
+	return bound
+}
+
+// listUnbound returns the namespaces of a tenant in which a subject has neither a role nor operator, which
+// includes viewer.
+func listUnbound(d *draft.Draft, name string, s source.Field, role v1alpha1.Role, bound map[subjectIn][]v1alpha1.Role) []string {
+	return slices.DeleteFunc(slices.Clone(d.Namespaces(name)), func(namespace string) bool {
+		roles := bound[subjectIn{namespace, s.At("kind").Text(), s.At("name").Text()}]
+		return slices.Contains(roles, role) || slices.Contains(roles, v1alpha1.RoleOperator)
+	})
 }
 
 // ReadSharing sets shareWith to the subjects to which a tenant's rules let it bind roles and that
@@ -105,8 +133,8 @@ func listBoundGroups(d *draft.Draft) []string {
 }
 
 // readBinding converts a RoleBinding into access, if it binds users to a role that is similar to
-// one of croft's two.
-func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
+// one of croft's two, in all namespaces of the tenant. Access to a tenant is access to all of them.
+func readBinding(d *draft.Draft, name string, o *source.Object, prefix string, bound map[subjectIn][]v1alpha1.Role) {
 	source.AccountMetadata(o, draft.TenantField(name, "access"))
 	ref := o.At("roleRef")
 	role, reason := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
@@ -115,6 +143,14 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string) {
 			if !s.HasOutcome() {
 				s.MarkOther("the binding of a ServiceAccount stays as it is: croft does not change teams' own bindings")
 			}
+			continue
+		}
+		if s.HasOutcome() {
+			continue
+		}
+		if missing := listUnbound(d, name, s, role, bound); role != "" && len(missing) > 0 {
+			s.MarkNotKept("has this role in only some namespaces of %s, not in %s, and croft gives access to all namespaces of a tenant: the binding stays as it is; write access: [{%s: %s, role: %s}] into tenants.%s if all are meant",
+				name, wording.FormatFirst(missing, 5), strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(s.At("name").Text(), prefix), role, name)
 			continue
 		}
 		AddSubject(d, name, s, prefix, role, reason)
