@@ -75,7 +75,7 @@ func buildLedgerObjects(o *Options) []client.Object {
 			},
 		},
 		// Users connect from anywhere, to one port.
-		protectPods(LedgerName, ledgerSelector, "https", "health"),
+		protectPods(LedgerName, ledgerSelector, admitAll("https", "health")),
 	)
 }
 

@@ -55,7 +55,7 @@ func buildProxyObjects(image, authentication string) []client.Object {
 	}
 	// Users connect from anywhere, to one port. Egress is to the API server and to identity
 	// providers, whose addresses are not known in advance.
-	return append(all, protectPods(proxyName, proxySelector, "https", "health")...)
+	return append(all, protectPods(proxyName, proxySelector, admitAll("https", "health"))...)
 }
 
 func buildProxyPod(image string) corev1.PodSpec {

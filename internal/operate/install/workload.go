@@ -60,19 +60,33 @@ func buildWorkload(image string, args []string, ledger bool) []client.Object {
 			},
 		},
 	}
-	// Probes and metrics are requested from any address. Egress is to the API server, whose
-	// address is not known in advance.
-	return append([]client.Object{deployment}, protectPods(name, selector, "health", "metrics")...)
+	// Egress is to the API server, whose address is not known in advance.
+	return append([]client.Object{deployment}, protectPods(name, selector, admitAll("health"), admitPlatform("metrics"))...)
+}
+
+// admitAll admits connections to ports from any address.
+func admitAll(ports ...string) networkingv1.NetworkPolicyIngressRule {
+	var rule networkingv1.NetworkPolicyIngressRule
+	for _, port := range ports {
+		rule.Ports = append(rule.Ports, networkingv1.NetworkPolicyPort{Port: ptr.To(intstr.FromString(port))})
+	}
+	return rule
+}
+
+// admitPlatform admits connections to a port from pods of no tenant: the operator's metrics have the names, owners
+// and budgets of all tenants.
+func admitPlatform(port string) networkingv1.NetworkPolicyIngressRule {
+	rule := admitAll(port)
+	rule.From = []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpDoesNotExist}},
+	}}}
+	return rule
 }
 
 // protectPods returns a PodDisruptionBudget for pods, and a NetworkPolicy that admits only
-// connections to some of their ports.
-func protectPods(object string, pods map[string]string, ports ...string) []client.Object {
+// some connections to them.
+func protectPods(object string, pods map[string]string, admitted ...networkingv1.NetworkPolicyIngressRule) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: object}
-	open := make([]networkingv1.NetworkPolicyPort, len(ports))
-	for i, port := range ports {
-		open[i].Port = ptr.To(intstr.FromString(port))
-	}
 	return []client.Object{
 		&policyv1.PodDisruptionBudget{
 			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
@@ -89,7 +103,7 @@ func protectPods(object string, pods map[string]string, ports ...string) []clien
 			Spec: networkingv1.NetworkPolicySpec{
 				PodSelector: metav1.LabelSelector{MatchLabels: pods},
 				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-				Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: open}},
+				Ingress:     admitted,
 			},
 		},
 	}
