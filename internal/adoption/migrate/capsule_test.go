@@ -40,11 +40,13 @@ func TestCapsule(t *testing.T) {
 		"metadata": {read: capsule("namespaceOptions: {quota: 3, additionalMetadata: {labels: {a: b, istio-injection: enabled}, annotations: {x: 'of {{ tenant.name }}', y: '{{ namespace }}'}}, forbiddenLabels: {denied: [x]}}"), options: demo,
 			gives: []string{`"namespace":{"annotations":{"x":"of $(tenant)"},"labels":{"a":"b"}}`}, findings: []want{{source.Changed, "namespaceOptions.quota", "names them"}, {source.Kept, "namespaceOptions.additionalMetadata.labels.a", ""},
 				{source.NotKept, "namespaceOptions.additionalMetadata.labels.istio-injection", "policy of yours"}, {source.NotKept, "namespaceOptions.additionalMetadata.annotations.y", "only the tenant's name"}}},
-		"metadata of some":   {read: capsule("namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, labels: {c: d}}]}"), options: demo, not: []string{`"namespace":`}, findings: []want{{source.NotKept, "labels.c", "all namespaces of a tenant"}}},
-		"a proxy's settings": {read: capsule("owners: [{kind: Group, name: devs, proxySettings: [{kind: Nodes, operations: [List]}]}]"), options: demo, findings: []want{{source.NotKept, "owners[0].proxySettings", "docs/how-to/proxy.md"}}},
-		"device classes":     {read: capsule("deviceClasses: {allowed: [gpu.example.com]}"), options: demo, gives: []string{`"deviceClasses":["gpu.example.com"]`}},
-		"not frozen":         {read: capsule("cordoned: false\npreventDeletion: true"), options: demo, findings: []want{{source.Changed, "spec.preventDeletion", "Retain"}}},
-		"nothing said":       {read: capsule("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
+		"metadata of some":    {read: capsule("namespaceOptions: {additionalMetadataList: [{namespaceSelector: {matchLabels: {a: b}}, labels: {c: d}}]}"), options: demo, not: []string{`"namespace":`}, findings: []want{{source.NotKept, "labels.c", "all namespaces of a tenant"}}},
+		"a proxy's settings":  {read: capsule("owners: [{kind: Group, name: devs, proxySettings: [{kind: Nodes, operations: [List]}]}]"), options: demo, findings: []want{{source.NotKept, "owners[0].proxySettings", "docs/how-to/proxy.md"}}},
+		"device classes":      {read: capsule("deviceClasses: {allowed: [gpu.example.com]}"), options: demo, gives: []string{`"deviceClasses":["gpu.example.com"]`}},
+		"not frozen":          {read: capsule("cordoned: false\npreventDeletion: true"), options: demo, gives: []string{`"protect":true`}, findings: []want{{source.Kept, "spec.preventDeletion", "tenants.oil.protect"}}},
+		"not protected":       {read: capsule("preventDeletion: false"), options: demo, not: []string{`"protect"`}, findings: []want{{source.Kept, "spec.preventDeletion", "tenants.oil.protect"}}},
+		"protected by a mark": {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/protected: \"\"}}", 1), options: demo, gives: []string{`"protect":true`}, findings: []want{{source.Kept, `protected"]`, "tenants.oil.protect"}}},
+		"nothing said":        {read: capsule("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
 	} {
 		t.Run(name, r.check)
 	}
@@ -115,7 +117,7 @@ func TestCapsuleRestrictions(t *testing.T) {
 		"a policy of some":    {read: capsule("networkPolicies: {items: [{podSelector: {matchLabels: {app: db}}, policyTypes: [Ingress]}]}"), problems: []string{"networkPolicies.items[0]: selects only some pods"}},
 		"an older annotation": {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/enable-node-ports: \"false\"}}", 1), problems: []string{"does not know this setting of Capsule"}},
 		"an older label":      {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {capsule.clastix.io/fence: enabled}}", 1), problems: []string{"does not know this setting of Capsule"}},
-		"what binds no one":   {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/forbidden-namespace-labels: a, team: b}}", 1), findings: []want{{source.NotKept, "forbidden-namespace-labels\"]", "does not let tenants write labels"}}},
+		"what binds no one":   {read: strings.Replace(capsule(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/forbidden-namespace-labels: a, team: b}}", 1), findings: []want{{source.NotKept, "forbidden-namespace-labels\"]", "tenants may not write labels"}}},
 	} {
 		r.options = demo
 		t.Run(name, r.check)
@@ -168,7 +170,7 @@ func TestPodSecurity(t *testing.T) {
 		"a level that is none":      {read: capsule(metadata("Restricted")), problems: []string{`"Restricted" is not a Pod Security level`}},
 		"a version": {read: capsule("namespaceOptions: {additionalMetadata: {labels: {pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/enforce-version: v1.24, pod-security.kubernetes.io/warn: restricted}}}"), gives: []string{restricted},
 			findings: []want{{source.Changed, `["pod-security.kubernetes.io/enforce-version"]`, "latest version"}, {source.Kept, `["pod-security.kubernetes.io/warn"]`, "croft sets it"}}},
-		"forbidden labels": {read: capsule("namespaceOptions: {forbiddenLabels: {denied: [pod-security.kubernetes.io/enforce]}, forbiddenAnnotations: {deniedRegex: .*}}"), findings: []want{{source.Changed, "namespaceOptions.forbiddenLabels", "does not let tenants write labels"}}},
+		"forbidden labels": {read: capsule("namespaceOptions: {forbiddenLabels: {denied: [pod-security.kubernetes.io/enforce]}, forbiddenAnnotations: {deniedRegex: .*}}"), findings: []want{{source.Changed, "namespaceOptions.forbiddenLabels", "tenants may not write labels"}}},
 		"a cost code":      {read: capsule("namespaceOptions: {additionalMetadata: {labels: {example.org/cost-code: org1, team: oil}}}"), gives: []string{`"costCode":"org1"`, `"labels":{"team":"oil"}`}},
 	} {
 		r.options = demo

@@ -15,6 +15,8 @@ const (
 	cordonMark = "capsule.clastix.io/cordon"
 	// cordonedLabel cordons one namespace.
 	cordonedLabel = "projectcapsule.dev/cordoned"
+	// protectMark protected a Tenant, with any value, before Capsule had preventDeletion.
+	protectMark = "capsule.clastix.io/protected"
 )
 
 // readCordon freezes a cordoned tenant.
@@ -32,6 +34,20 @@ func readCordon(d *draft.Draft, name string, o *source.Object) {
 			mark.MarkKept(to)
 		}
 	}
+}
+
+// readProtection protects a tenant that Capsule lets nobody delete.
+func readProtection(d *draft.Draft, name string, o *source.Object) {
+	to := draft.TenantField(name, "protect")
+	prevented := o.At("spec", "preventDeletion")
+	prevented.MarkKept(to)
+	protect := prevented.IsTrue()
+	for _, field := range []string{"labels", "annotations"} {
+		mark := o.At("metadata", field, protectMark)
+		mark.MarkKept(to)
+		protect = protect || mark.Found()
+	}
+	d.Tenants[name].Spec.Protect = protect
 }
 
 func freezeTenant(d *draft.Draft, name string, by source.Field) {

@@ -158,9 +158,12 @@ func readNamespaceOptions(d *draft.Draft, name string, options source.Field) {
 		selector.MarkNotKept("croft has one setting for all namespaces of a tenant")
 	}
 	for _, key := range []string{"requiredMetadata", "forbiddenLabels", "forbiddenAnnotations", "managedMetadataOnly"} {
-		options.At(key).MarkChanged(to, "croft does not let tenants write labels and annotations of namespaces")
+		options.At(key).MarkChanged(to, "tenants may not write "+namespaceMetadata)
 	}
 }
+
+// namespaceMetadata names the labels and annotations that tenants may not write.
+const namespaceMetadata = "labels and annotations of namespaces, except for labels that namespace.choose lists"
 
 // capsuleTenant is the name of the tenant in Capsule's templates.
 const capsuleTenant = "{{ tenant.name }}"
@@ -211,12 +214,6 @@ func readRules(d *draft.Draft, list source.Field) {
 
 // accountRest accounts for the fields that croft does not have, with the remedy.
 func accountRest(name string, spec source.Field) {
-	to := draft.TenantField(name, "deletion")
-	if f := spec.At("preventDeletion"); f.IsTrue() {
-		f.MarkChanged(to, "croft deletes no namespaces by default: deletion: Retain keeps the namespaces of a deleted tenant")
-	} else {
-		f.MarkKept(to)
-	}
 	spec.At("forceTenantPrefix").MarkChanged(draft.TenantField(name, "namespaces"), "the platform names the namespaces in croft.yaml")
 	spec.At("podOptions", "additionalMetadata").MarkNotKept("croft does not set custom labels and annotations on pods: set them by a policy of yours")
 	spec.At("data").MarkNotKept("only Capsule's templates read it")
@@ -228,12 +225,11 @@ func accountRest(name string, spec source.Field) {
 // harmless are labels and annotations of Capsule's Tenants that only restrict actions that
 // croft does not allow to tenants anyway.
 var harmless = map[string]string{
-	"capsule.clastix.io/forbidden-namespace-labels":             "croft does not let tenants write labels of namespaces",
-	"capsule.clastix.io/forbidden-namespace-labels-regexp":      "croft does not let tenants write labels of namespaces",
-	"capsule.clastix.io/forbidden-namespace-annotations":        "croft does not let tenants write annotations of namespaces",
-	"capsule.clastix.io/forbidden-namespace-annotations-regexp": "croft does not let tenants write annotations of namespaces",
+	"capsule.clastix.io/forbidden-namespace-labels":             "tenants may not write " + namespaceMetadata,
+	"capsule.clastix.io/forbidden-namespace-labels-regexp":      "tenants may not write " + namespaceMetadata,
+	"capsule.clastix.io/forbidden-namespace-annotations":        "tenants may not write " + namespaceMetadata,
+	"capsule.clastix.io/forbidden-namespace-annotations-regexp": "tenants may not write " + namespaceMetadata,
 	"capsule.clastix.io/deny-wildcard":                          "a tenant may use a wildcard if it was granted one",
-	"capsule.clastix.io/protected":                              "croft deletes no namespaces by default: deletion: Retain keeps the namespaces of a deleted tenant",
 	"projectcapsule.dev/name":                                   "only Capsule uses it",
 	"projectcapsule.dev/created-by":                             "only Capsule uses it",
 	"projectcapsule.dev/managed-by":                             "only Capsule uses it",
@@ -251,8 +247,8 @@ func readMarks(d *draft.Draft, o *source.Object) {
 		if domain != draft.CapsuleGroup && !strings.HasSuffix(domain, "."+draft.CapsuleGroup) && !strings.HasSuffix("."+domain, ".projectcapsule.dev") {
 			continue
 		}
-		if mark.Key() == cordonMark {
-			continue // readCordon reads it
+		if mark.Key() == cordonMark || mark.Key() == protectMark {
+			continue // readCordon and readProtection read them
 		}
 		if why, ok := harmless[mark.Key()]; ok {
 			mark.MarkNotKept("%s", why)

@@ -52,6 +52,7 @@ func ReadTenants(d *draft.Draft) {
 		readRules(d, spec.At("rules"))
 		accountRest(name, spec)
 		readCordon(d, name, o)
+		readProtection(d, name, o)
 		readMarks(d, o)
 	}
 }
