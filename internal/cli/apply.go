@@ -65,8 +65,8 @@ Refusals before the first write appear only on standard error.`,
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 5*time.Minute, "how long to wait")
 	c.Flags().BoolVar(&o.force, "force", false, "overwrite fields that other field managers have set")
 	addDowngradeFlag(c, &o.downgrade, "apply although the operator is of a newer minor version than this croft")
-	refusePointlessFlag(c, "wait-timeout", "with --wait=false the command does not wait", func() bool { return !o.wait })
-	refusePointlessFlag(c, "yes", "only --prune asks for confirmation", func() bool { return !o.prune.prune })
+	refusePointlessFlags(c, "with --wait=false the command does not wait", func() bool { return !o.wait }, "wait-timeout")
+	refusePointlessFlags(c, "only --prune asks for confirmation", func() bool { return !o.prune.prune }, "yes")
 	return c
 }
 

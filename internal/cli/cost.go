@@ -118,73 +118,75 @@ it to members of a tenant for their own.`,
   croft cost --karpenter-metrics metrics.txt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.explain && (cmd.Flags().Changed("by") || cmd.Flags().Changed("output")) {
-				return errors.New("--explain prints one hour as text: leave out --by and --output")
-			}
 			if err := o.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			switch {
-			case o.budgets:
-				return a.runBudgets(cmd.Context(), o)
-			case o.bill != "":
-				return a.reconcileCost(cmd.Context(), o)
-			case o.forecast:
-				return a.forecastCost(cmd.Context(), o)
-			case o.output == formatFocus:
-				return a.writeFocus(cmd.Context(), o)
-			case o.ledger != "":
-				return a.runLedgerCost(cmd.Context(), o)
-			default:
-				return a.runCost(cmd.Context(), o)
-			}
+			return o.run(cmd.Context(), a)
 		},
 	}
-	o.since = 24 * time.Hour
-	c.Flags().Var((*sinceValue)(&o.since), "since", "length of the period until now, such as 24h or 30d")
-	c.Flags().StringVar(&o.by, "by", report.ByTenant, "group by "+strings.Join(report.Groupings(), "|"))
-	registerCompletion(c, "by", cobra.FixedCompletions(report.Groupings(), cobra.ShellCompDirectiveNoFileComp))
-	c.Flags().StringVar(&o.prices, "prices", "", "file of the platform's prices; - is standard input")
-	c.Flags().StringVar(&o.metrics, "karpenter-metrics", "", "file of Karpenter's metrics; - is standard input")
-	c.Flags().BoolVar(&o.explain, "explain", false, "print the arithmetic of the last complete hour")
-	c.Flags().StringVar(&o.ledger, "ledger", "", "URL of croft ledger; without it, costs are computed from the objects in the cluster")
-	c.Flags().StringVar(&o.authority, "certificate-authority", "", "path of the CA bundle for --ledger; the system's by default")
-	c.Flags().StringVarP(&o.namespace, "namespace", "n", "", "with --ledger: a namespace of the tenant whose cost is shown")
-	c.Flags().StringVar(&o.account, "billing-account", "", "BillingAccountId of -o focus; by default the host of the kubeconfig's cluster")
-	c.Flags().StringVar(&o.bill, "reconcile", "", "compare the bill in this file, as AWS CUR 2.0 or FOCUS 1.2, with croft's figures; - is standard input")
-	c.Flags().StringVar(&o.tags.CostCodeTag, "cost-code-tag", "CostCode", "with --reconcile: tag of cost codes in the bill")
-	c.Flags().StringVar(&o.tags.PoolTag, "pool-tag", "NodePool", "with --reconcile: tag of pools in the bill")
-	c.Flags().BoolVar(&o.forecast, "forecast", false, "print the expected cost of the month, from the mean of the last seven complete days")
-	c.Flags().BoolVar(&o.budgets, "budgets", false, "print the budgets of tenants for this month")
-	for _, flag := range []string{"since", "by", "prices", "karpenter-metrics", "explain", "ledger", "certificate-authority", "namespace", "reconcile", "forecast"} {
-		refusePointlessFlag(c, flag, "--budgets reads the status of Tenants", func() bool { return o.budgets })
-	}
-	refusePointlessFlag(c, "billing-account", "it is for -o focus", func() bool { return o.output != formatFocus })
-	for _, flag := range []string{"cost-code-tag", "pool-tag"} {
-		refusePointlessFlag(c, flag, "it is for --reconcile", func() bool { return o.bill == "" })
-	}
-	for _, flag := range []string{"since", "explain"} {
-		refusePointlessFlag(c, flag, "a forecast is for the calendar month", func() bool { return o.forecast })
-	}
-	for _, flag := range []string{"since", "by", "explain", "namespace", "forecast"} {
-		refusePointlessFlag(c, flag, "a bill is compared by cost code, in its own period, with the whole cluster", func() bool { return o.bill != "" })
-	}
-	hasLedger := func() bool { return o.ledger != "" }
-	for _, flag := range []string{"certificate-authority", "namespace"} {
-		refusePointlessFlag(c, flag, "it is for --ledger", func() bool { return o.ledger == "" })
-	}
-	for _, flag := range []string{"prices", "karpenter-metrics"} {
-		refusePointlessFlag(c, flag, "the ledger has its own prices", hasLedger)
-	}
-	refusePointlessFlag(c, "explain", "the ledger stores results only", hasLedger)
-	for _, flag := range []string{"as", "as-group"} {
-		refusePointlessFlag(c, flag, "the ledger knows only the user of the token", hasLedger)
-	}
-	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatJSON, formatYAML)
+	o.addFlags(c)
+	o.refusePointlessFlags(c)
 	return c
 }
 
+func (o *costOptions) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	o.since = 24 * time.Hour
+	flags.Var((*sinceValue)(&o.since), "since", "length of the period until now, such as 24h or 30d")
+	flags.StringVar(&o.by, "by", report.ByTenant, "group by "+strings.Join(report.Groupings(), "|"))
+	registerCompletion(c, "by", cobra.FixedCompletions(report.Groupings(), cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&o.prices, "prices", "", "file of the platform's prices; - is standard input")
+	flags.StringVar(&o.metrics, "karpenter-metrics", "", "file of Karpenter's metrics; - is standard input")
+	flags.BoolVar(&o.explain, "explain", false, "print the arithmetic of the last complete hour")
+	flags.StringVar(&o.ledger, "ledger", "", "URL of croft ledger; without it, costs are computed from the objects in the cluster")
+	flags.StringVar(&o.authority, "certificate-authority", "", "path of the CA bundle for --ledger; the system's by default")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "with --ledger: a namespace of the tenant whose cost is shown")
+	flags.StringVar(&o.account, "billing-account", "", "BillingAccountId of -o focus; by default the host of the kubeconfig's cluster")
+	flags.StringVar(&o.bill, "reconcile", "", "compare the bill in this file, as AWS CUR 2.0 or FOCUS 1.2, with croft's figures; - is standard input")
+	flags.StringVar(&o.tags.CostCodeTag, "cost-code-tag", "CostCode", "with --reconcile: tag of cost codes in the bill")
+	flags.StringVar(&o.tags.PoolTag, "pool-tag", "NodePool", "with --reconcile: tag of pools in the bill")
+	flags.BoolVar(&o.forecast, "forecast", false, "print the expected cost of the month, from the mean of the last seven complete days")
+	flags.BoolVar(&o.budgets, "budgets", false, "print the budgets of tenants for this month")
+	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatJSON, formatYAML)
+}
+
+// refusePointlessFlags refuses flags that the requested form of the command does not use.
+func (o *costOptions) refusePointlessFlags(c *cobra.Command) {
+	refusePointlessFlags(c, "--budgets reads the status of Tenants", func() bool { return o.budgets },
+		"since", "by", "prices", "karpenter-metrics", "explain", "ledger", "certificate-authority", "namespace", "reconcile", "forecast")
+	refusePointlessFlags(c, "it is for -o focus", func() bool { return o.output != formatFocus }, "billing-account")
+	refusePointlessFlags(c, "it is for --reconcile", func() bool { return o.bill == "" }, "cost-code-tag", "pool-tag")
+	refusePointlessFlags(c, "a forecast is for the calendar month", func() bool { return o.forecast }, "since", "explain")
+	refusePointlessFlags(c, "a bill is compared by cost code, in its own period, with the whole cluster", func() bool { return o.bill != "" },
+		"since", "by", "explain", "namespace", "forecast")
+	hasLedger := func() bool { return o.ledger != "" }
+	refusePointlessFlags(c, "it is for --ledger", func() bool { return o.ledger == "" }, "certificate-authority", "namespace")
+	refusePointlessFlags(c, "the ledger has its own prices", hasLedger, "prices", "karpenter-metrics")
+	refusePointlessFlags(c, "the ledger stores results only", hasLedger, "explain")
+	refusePointlessFlags(c, "the ledger knows only the user of the token", hasLedger, "as", "as-group")
+}
+
+func (o *costOptions) run(ctx context.Context, a *app) error {
+	switch {
+	case o.budgets:
+		return a.runBudgets(ctx, *o)
+	case o.bill != "":
+		return a.reconcileCost(ctx, *o)
+	case o.forecast:
+		return a.forecastCost(ctx, *o)
+	case o.output == formatFocus:
+		return a.writeFocus(ctx, *o)
+	case o.ledger != "":
+		return a.runLedgerCost(ctx, *o)
+	default:
+		return a.runCost(ctx, *o)
+	}
+}
+
 func (o *costOptions) check(isSet func(flag string) bool) error {
+	if o.explain && (isSet("by") || isSet("output")) {
+		return errors.New("--explain prints one hour as text: leave out --by and --output")
+	}
 	if o.since < time.Second {
 		return fmt.Errorf("--since %s: write a positive duration, such as 24h", o.since)
 	}

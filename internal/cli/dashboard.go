@@ -65,16 +65,12 @@ Without a certificate, it serves a self-signed one on the loopback interface. Wi
 	c.Flags().StringVar(&o.keyFile, "session-key-file", "", "path of a file with one or two keys that encrypt sessions, one a line, each 32 bytes in base64; the first encrypts, both decrypt; reloaded when it changes")
 	c.Flags().StringVar(&o.ledger, "ledger", "", "URL of croft ledger, for the pages of costs; it gets the users' tokens")
 	c.Flags().StringVar(&o.ledgerCAFile, "ledger-ca-file", "", "path of the CA bundle for --ledger; the system's by default")
-	refusePointlessFlag(c, "ledger-ca-file", "it is for --ledger", func() bool { return o.ledger == "" })
+	refusePointlessFlags(c, "it is for --ledger", func() bool { return o.ledger == "" }, "ledger-ca-file")
 	o.addProviderFlags(c)
 	c.MarkFlagsRequiredTogether("tls-cert-file", "tls-private-key-file")
-	refusePointlessFlag(c, "certificate-authority", "it is for --server", func() bool { return o.target.server == "" })
-	for _, flag := range []string{"kubeconfig", "context"} {
-		refusePointlessFlag(c, flag, "--server names the cluster", func() bool { return o.target.server != "" })
-	}
-	for _, flag := range []string{"as", "as-group"} {
-		refusePointlessFlag(c, flag, "the dashboard acts only as its users", func() bool { return true })
-	}
+	refusePointlessFlags(c, "it is for --server", func() bool { return o.target.server == "" }, "certificate-authority")
+	refusePointlessFlags(c, "--server names the cluster", func() bool { return o.target.server != "" }, "kubeconfig", "context")
+	refusePointlessFlags(c, "the dashboard acts only as its users", func() bool { return true }, "as", "as-group")
 	return c
 }
 
@@ -90,10 +86,8 @@ func (o *dashboardOptions) addProviderFlags(c *cobra.Command) {
 	c.Flags().StringVar(&o.identity.Prompt, "oidc-prompt", "", "the provider's prompt, such as consent or select_account; some issue refresh tokens only after consent")
 	c.Flags().BoolVar(&o.tokenLogin, "token-login", true, "users may log in with a token, too")
 	c.MarkFlagsRequiredTogether("oidc-issuer-url", "oidc-client-id", "public-url")
-	for _, flag := range []string{"oidc-client-secret-file", "oidc-ca-file", "oidc-scopes", "oidc-prompt"} {
-		refusePointlessFlag(c, flag, "it is for --oidc-issuer-url", func() bool { return o.identity.Issuer == "" })
-	}
-	refusePointlessFlag(c, "token-login", "without --oidc-issuer-url, there is no other login", func() bool { return o.identity.Issuer == "" })
+	refusePointlessFlags(c, "it is for --oidc-issuer-url", func() bool { return o.identity.Issuer == "" }, "oidc-client-secret-file", "oidc-ca-file", "oidc-scopes", "oidc-prompt")
+	refusePointlessFlags(c, "without --oidc-issuer-url, there is no other login", func() bool { return o.identity.Issuer == "" }, "token-login")
 }
 
 // newLedger returns the ledger, or nil without one.

@@ -2,21 +2,18 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
-	"croft.dev/croft/internal/declare/secondary"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/install"
 	"croft.dev/croft/internal/walls/wall"
@@ -24,14 +21,7 @@ import (
 )
 
 func newInstall(a *app) *cobra.Command {
-	var (
-		options           install.Options
-		authentication    string
-		export, kinds     bool
-		dryRun, downgrade bool
-		check             bool
-		ledgerStorage     string
-	)
+	var o installOptions
 	c := &cobra.Command{
 		Use:   "install",
 		Short: "Install or upgrade croft's kinds, rights and cluster-wide policies",
@@ -79,102 +69,15 @@ docs/how-to/observability.md.`,
   croft install --image registry.example.org/croft:v0.2.0 --dry-run
   croft install --export --image registry.example.org/croft:v0.1.0 > croft-install.yaml`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if _, err := secondary.ParsePlugins(options.PluginsNamespace, options.PluginsLabels); err != nil {
-				return fmt.Errorf("--network-plugins: %w", err)
-			}
-			if authentication != "" {
-				if options.Authentication, err = readAuthentication(authentication); err != nil {
-					return err
-				}
-			}
-			if err := checkArgs("dashboard-arg", newDashboard(a), options.DashboardArgs); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(a); err != nil {
 				return err
 			}
-			if err := checkArgs("ledger-arg", newLedger(a), options.LedgerArgs); err != nil {
-				return err
-			}
-			if options.LedgerStorage, err = resource.ParseQuantity(ledgerStorage); err != nil || options.LedgerStorage.Sign() <= 0 {
-				return fmt.Errorf("--ledger-storage %s: write a size, such as %s", escapeLine(ledgerStorage), install.DefaultLedgerStorage)
-			}
-			if kinds {
-				return a.installKinds(cmd.Context(), dryRun, downgrade)
-			}
-			if export {
-				objects, err := install.Objects(options)
-				if err != nil {
-					return toFailure(err)
-				}
-				platform, err := buildPlatformObjects(&manifest.Declaration{})
-				if err != nil {
-					return toFailure(err)
-				}
-				return printObjects(a.out, append(objects, platform...), formatYAML)
-			}
-			if check {
-				return a.runInstallCheck(cmd.Context(), options)
-			}
-			return a.runInstall(cmd.Context(), options, dryRun, downgrade)
+			return o.run(cmd.Context(), a)
 		},
 	}
-	c.Flags().StringVar(&options.Image, "image", "", "container image of the operator; without it the operator is not deployed")
-	c.Flags().StringSliceVar(&options.Roles, "role", nil, "names of platform.roles that the operator may write, in addition to the declared ones")
-	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): also deploy croft proxy, which authenticates users by it")
-	refusePointlessFlag(c, "authentication-config", "croft proxy is deployed only with an image; add --image", func() bool { return options.Image == "" })
-	c.Flags().BoolVar(&options.Dashboard, "dashboard", false, "also deploy croft dashboard, web pages without rights of their own")
-	refusePointlessFlag(c, "dashboard", "croft dashboard is deployed only with an image; add --image", func() bool { return options.Image == "" })
-	c.Flags().StringArrayVar(&options.DashboardArgs, "dashboard-arg", nil, "a flag of croft dashboard, with its value; may be repeated")
-	c.Flags().Int32SliceVar(&options.DashboardEgress, "dashboard-egress-port", install.DefaultDashboardEgress(),
-		"TCP ports to which the dashboard connects, on the API server's machines and at the identity provider")
-	for _, of := range []string{"dashboard-arg", "dashboard-egress-port"} {
-		refusePointlessFlag(c, of, "it is for croft dashboard; add --dashboard", func() bool { return !options.Dashboard })
-	}
-	c.Flags().BoolVar(&options.Ledger, "ledger", false, "also deploy croft ledger, which records costs")
-	refusePointlessFlag(c, "ledger", "croft ledger is deployed only with an image; add --image", func() bool { return options.Image == "" })
-	c.Flags().StringArrayVar(&options.LedgerArgs, "ledger-arg", nil, "a flag of croft ledger, with its value; may be repeated")
-	c.Flags().StringVar(&ledgerStorage, "ledger-storage", install.DefaultLedgerStorage, "size of the volume of croft ledger")
-	c.Flags().StringVar(&options.LedgerStorageClass, "ledger-storage-class", "", "StorageClass of this volume; the cluster's default one if empty")
-	for _, of := range []string{"ledger-arg", "ledger-storage", "ledger-storage-class"} {
-		refusePointlessFlag(c, of, "it is for croft ledger; add --ledger", func() bool { return !options.Ledger })
-	}
-	c.Flags().BoolVar(&options.Agent, "agent", false, "also deploy croft agent, which sets up secondary networks on nodes")
-	refusePointlessFlag(c, "agent", "croft agent is deployed only with an image; add --image", func() bool { return options.Image == "" })
-	c.Flags().BoolVar(&options.AgentJournal, "agent-journal", false, "croft agent reads the journal of its node once, for croft latency")
-	refusePointlessFlag(c, "agent-journal", "croft agent reads the journal; add --agent", func() bool { return !options.Agent })
-	c.Flags().StringVar(&options.PluginsNamespace, "network-plugins-namespace", secondary.PluginsNamespace, "namespace of the DaemonSets of Multus and whereabouts, which nodes wait for")
-	c.Flags().StringVar(&options.PluginsLabels, "network-plugins", secondary.PluginsLabels, "labels of these DaemonSets' pods; if empty, nodes do not wait for them")
-	for _, of := range []string{"network-plugins-namespace", "network-plugins"} {
-		refusePointlessFlag(c, of, "nodes wait for these plugins only with croft agent; add --agent", func() bool { return !options.Agent })
-	}
-	c.Flags().StringVar(&options.VerifySchedule, "verify-schedule", "", "schedule of a CronJob that runs croft verify --record, such as \"17 3 * * *\"; without it no CronJob is deployed")
-	refusePointlessFlag(c, "verify-schedule", "the CronJob needs an image; add --image", func() bool { return options.Image == "" })
-	c.Flags().BoolVar(&export, "export", false, "print the objects instead of writing them")
-	c.Flags().BoolVar(&kinds, "kinds", false, "install only croft's kinds, as the chart's upgrade does")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "show the changes, and write nothing")
-	c.Flags().BoolVar(&check, "check", false, "report whether croft can be installed and will work, and write nothing")
-	for _, other := range []string{"dry-run", "export", "kinds"} {
-		c.MarkFlagsMutuallyExclusive("check", other)
-	}
-	addDowngradeFlag(c, &downgrade, "install although the operator is of a newer version than this croft; croft's kinds do not change")
-	for _, of := range slices.Concat(clusterFlagNames, []string{"dry-run", "allow-downgrade"}) {
-		refusePointlessFlag(c, of, "--export does not use a cluster", func() bool { return export })
-	}
-	for _, of := range []string{"image", "role", "authentication-config", "dashboard", "dashboard-arg", "dashboard-egress-port", "ledger", "ledger-arg", "ledger-storage", "ledger-storage-class", "agent", "agent-journal", "network-plugins", "network-plugins-namespace", "verify-schedule", "export"} {
-		refusePointlessFlag(c, of, "--kinds installs only the kinds", func() bool { return kinds })
-	}
+	o.addFlags(c)
 	return c
-}
-
-// checkArgs refuses values of a flag that are no flags of a command that is deployed.
-func checkArgs(flag string, command *cobra.Command, args []string) error {
-	if err := command.ParseFlags(args); err != nil {
-		// A wrapped error would be explained as one about a flag of this command.
-		return errors.New("--" + flag + ": " + err.Error())
-	}
-	if rest := command.Flags().Args(); len(rest) > 0 {
-		return fmt.Errorf("--%s %s: write a flag with its value, such as --%s=--log-level=debug", flag, escapeLine(rest[0]), flag)
-	}
-	return nil
 }
 
 // installKinds installs only the kinds. A job of the chart runs it. The job may not read

@@ -67,9 +67,8 @@ For machines without croft, --embed-token writes a token that expires after --du
 	_ = c.MarkFlagRequired("tenant")
 	c.MarkFlagsMutuallyExclusive("robot", "kubelogin")
 	c.MarkFlagsMutuallyExclusive("robot", "issuer")
-	refusePointlessFlag(c, "embed-token", "it is for --robot", func() bool { return o.robot.name == "" })
-	refusePointlessFlag(c, "duration", "it is for --robot", func() bool { return o.robot.name == "" })
-	refusePointlessFlag(c, "certificate-authority", "it is for --server", func() bool { return o.server == "" })
+	refusePointlessFlags(c, "it is for --robot", func() bool { return o.robot.name == "" }, "embed-token", "duration")
+	refusePointlessFlags(c, "it is for --server", func() bool { return o.server == "" }, "certificate-authority")
 	c.AddCommand(newRobotToken(a))
 	return c
 }

@@ -66,8 +66,8 @@ input is converted nevertheless. It is 1 if a cluster or a file could not be rea
 	flags.BoolVar(&o.replace, "replace-nodes", false, "with --live: let Karpenter replace the running nodes, one by one, when croft adopts their pool")
 	flags.BoolVar(&o.force, "force", false, "with --out: overwrite existing files with other content")
 	c.MarkFlagsOneRequired("filename", "live")
-	refusePointlessFlag(c, "replace-nodes", "it is for --live: files have no nodes", func() bool { return !o.live })
-	refusePointlessFlag(c, "force", "it is for --out", func() bool { return o.out == "" })
+	refusePointlessFlags(c, "it is for --live: files have no nodes", func() bool { return !o.live }, "replace-nodes")
+	refusePointlessFlags(c, "it is for --out", func() bool { return o.out == "" }, "force")
 	return c
 }
 

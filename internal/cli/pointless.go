@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// refusePointlessFlag refuses a flag that would have no effect, since the user expects one.
-func refusePointlessFlag(c *cobra.Command, flag, why string, ignored func() bool) {
+// refusePointlessFlags refuses flags that would have no effect, since the user expects one.
+func refusePointlessFlags(c *cobra.Command, why string, areIgnored func() bool, flags ...string) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if f := cmd.Flag(flag); f != nil && f.Changed && ignored() {
-			return fmt.Errorf("--%s has no effect here: %s", flag, why)
+		for _, flag := range flags {
+			if f := cmd.Flag(flag); f != nil && f.Changed && areIgnored() {
+				return fmt.Errorf("--%s has no effect here: %s", flag, why)
+			}
 		}
 		return run(cmd, args)
 	}

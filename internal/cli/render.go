@@ -76,10 +76,8 @@ manifests with its own rights.`,
 	flags.StringVar(&options.ClientID, "client-id", "croft", "with --dex: ID of croft login's client")
 	flags.BoolVar(&withArgoCD, "argocd", false, "print Argo CD's objects for tenants' sources, instead of croft's objects")
 	flags.StringVar(&namespace, "argocd-namespace", "argocd", "with --argocd: namespace that Argo CD runs in")
-	for _, flag := range []string{"issuer", "client-id"} {
-		refusePointlessFlag(c, flag, "it is for --dex", func() bool { return !withDex })
-	}
-	refusePointlessFlag(c, "argocd-namespace", "it is for --argocd", func() bool { return !withArgoCD })
+	refusePointlessFlags(c, "it is for --dex", func() bool { return !withDex }, "issuer", "client-id")
+	refusePointlessFlags(c, "it is for --argocd", func() bool { return !withArgoCD }, "argocd-namespace")
 	c.MarkFlagsMutuallyExclusive("objects", "dex", "argocd")
 	return c
 }

@@ -56,7 +56,7 @@ A release of the chart is removed with helm uninstall.`,
 	c.Flags().BoolVar(&o.all, "all", false, "also remove tenants, pools, walls and croft's kinds")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	c.Flags().DurationVar(&o.timeout, "wait-timeout", 10*time.Minute, "with --all: how long to wait for each tenant and pool")
-	refusePointlessFlag(c, "wait-timeout", "only --all waits", func() bool { return !o.all })
+	refusePointlessFlags(c, "only --all waits", func() bool { return !o.all }, "wait-timeout")
 	return c
 }
 

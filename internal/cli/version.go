@@ -65,9 +65,7 @@ cluster. The exit status is 0 even if the cluster does not answer.`,
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "print only this croft's version, and use no cluster")
-	for _, of := range clusterFlagNames {
-		refusePointlessFlag(c, of, "--client uses no cluster", func() bool { return alone })
-	}
+	refusePointlessFlags(c, "--client uses no cluster", func() bool { return alone }, clusterFlagNames...)
 	output.addFlags(c, formatTable, formatJSON, formatYAML)
 	return c
 }
