@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -82,6 +83,17 @@ func findReady(generation int64, status v1alpha1.Status) *metav1.Condition {
 	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 }
 
+// dropDomainsInForce returns declarations as if no tenant had a domain that it does not declare. Such a domain is another
+// tenant's as soon as the operator has observed the changes of both.
+func dropDomainsInForce(live *manifest.Declaration) *manifest.Declaration {
+	declared := *live
+	declared.Tenants = slices.Clone(live.Tenants)
+	for i := range declared.Tenants {
+		declared.Tenants[i].Status.Domains = nil
+	}
+	return &declared
+}
+
 func evaluateReadiness(live *manifest.Declaration, objects []client.Object) readiness {
 	type state struct {
 		generation int64
@@ -101,7 +113,7 @@ func evaluateReadiness(live *manifest.Declaration, objects []client.Object) read
 		states["SecondaryNetwork/"+o.Name] = state{o.Generation, o.Status}
 	}
 	problems := sync.OnceValue(func() manifest.Problems {
-		_, all := estate.Build(live)
+		_, all := estate.Build(dropDomainsInForce(live))
 		return all
 	})
 	var r readiness

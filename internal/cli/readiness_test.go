@@ -15,6 +15,7 @@ import (
 // TestHopeless tests when apply stops waiting: for problems that need a user's action, and
 // not for changes that the operator has yet to observe.
 func TestHopeless(t *testing.T) {
+	const taken = "spec.domains[0]: x.example.org overlaps with x.example.org of tenant bank; a domain belongs to one tenant"
 	status := func(reason, message string) v1alpha1.Status {
 		return v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message},
@@ -33,6 +34,16 @@ func TestHopeless(t *testing.T) {
 			}},
 		}
 	}
+	// transfer declares a domain for a tenant while it is in force for another, which may still declare it.
+	transfer := func(declared ...string) *manifest.Declaration {
+		d := declare("apps", status(v1alpha1.ReasonInvalid, taken))
+		d.Tenants[0].Spec.Domains, d.Tenants[0].CreationTimestamp = []string{"x.example.org"}, metav1.Unix(2, 0)
+		d.Tenants = append(d.Tenants, v1alpha1.Tenant{
+			ObjectMeta: metav1.ObjectMeta{Name: "bank", CreationTimestamp: metav1.Unix(1, 0)}, Spec: v1alpha1.TenantSpec{Pool: "apps", Domains: declared},
+			Status: v1alpha1.TenantStatus{Domains: []string{"x.example.org"}},
+		})
+		return d
+	}
 	shop := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	shop.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	const noPool = "spec.pool: there is no pool apps; declare it, or name another"
@@ -45,6 +56,9 @@ func TestHopeless(t *testing.T) {
 		{"the pool is there, and the operator has not seen it", declare("apps", status(v1alpha1.ReasonInvalid, noPool)), 0, ""},
 		{"the operator goes on refusing it", declare("apps", status(v1alpha1.ReasonInvalid, noPool)), time.Minute, noPool},
 		{"there is no such pool", declare("jobs", status(v1alpha1.ReasonInvalid, noPool)), 0, "Tenant/shop: " + noPool},
+		{"the domain was another tenant's until now", transfer(), 0, ""},
+		{"the domain stays another tenant's", transfer(), time.Minute, taken},
+		{"another tenant declares the domain, too", transfer("x.example.org"), 0, "Tenant/shop: " + taken},
 		{"the API server has just rejected an object", declare("apps", status(v1alpha1.ReasonRejected, "ResourceQuota shop/croft: no")), 0, ""},
 		{"the API server goes on rejecting it", declare("apps", status(v1alpha1.ReasonRejected, "ResourceQuota shop/croft: no")), 5 * time.Second, "Tenant/shop: ResourceQuota shop/croft: no"},
 		{"somebody else's namespace", declare("apps", status(v1alpha1.ReasonNamespaceNotOwned, "namespace shop")), 5 * time.Second, "namespace shop"},
