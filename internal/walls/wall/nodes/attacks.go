@@ -26,6 +26,9 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		runtimeClasses: by.Allowances.RuntimeClasses, tolerations: p.Tolerations, engine: p.Placement,
 		tenant: by.Name, otherTenant: on.Name, namespaces: by.Namespaces, other: on.Namespaces[0],
 	}
+	if class := by.Allowances.RuntimeClass; class != nil && class.Force != "" && !slices.Contains(by.Allowances.Trial, "runtimeClass") {
+		s.runtimeClass = &class.Force
+	}
 	attacks := slices.Concat(s.buildBreaches(), s.buildBoundsAttacks(), s.buildMirrors(), s.buildOutsideMirrors())
 	if len(by.Pools) > 1 {
 		attacks = append(attacks, s.chooseOwnPool(by.Pools[1]))
@@ -38,7 +41,9 @@ type scene struct {
 	key, namespace, pool, otherPool string
 	pools, runtimeClasses           []string
 	tolerations                     []string // of the platform
-	engine                          v1alpha1.PlacementEngine
+	// runtimeClass is the class of all of the tenant's pods, or nil.
+	runtimeClass *string
+	engine       v1alpha1.PlacementEngine
 	// tenant owns namespaces, and otherTenant owns other.
 	tenant, otherTenant, other string
 	namespaces                 []string
@@ -129,6 +134,7 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 		attack.NewCreate("pass-for-probe", "disguise a pod as a probe of another engine, which no engine places", attack.ByPolicy(admissionpolicy.PodsPolicy, NodeSelectorRule),
 			attack.NewPod(s.namespace, "croft-pass-for-probe", func(p *corev1.Pod) {
 				p.Labels = map[string]string{v1alpha1.ProbeLabel: s.findOtherEngine()}
+				p.Spec.RuntimeClassName = s.runtimeClass // the engine sets nothing on a probe
 				p.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 			})),
 		afterwards("tolerate-later", "add a toleration of another pool's taint to an existing pod", otherPool),
