@@ -36,7 +36,7 @@ func readCordon(d *draft.Draft, name string, o *source.Object) {
 	}
 }
 
-// readProtection protects a tenant that Capsule lets nobody delete.
+// readProtection protects a tenant that no user may delete in Capsule.
 func readProtection(d *draft.Draft, name string, o *source.Object) {
 	to := draft.TenantField(name, "protect")
 	prevented := o.At("spec", "preventDeletion")
