@@ -75,7 +75,7 @@ step 'mutation tests: each part of the walls is removed once' mutants
 # compiling that for the race detector would take ten minutes; the others take four.
 sandboxed() {
   mapfile -t packages < <(cd sandbox && go list ./internal/... | grep -v '/internal/run$')
-  in=sandbox tests sandbox ${CROFT_TEST_ALL:+-race} -timeout 20m "${packages[@]}"
+  in=sandbox tests sandbox ${CROFT_TEST_ALL:+-race} -timeout 60m "${packages[@]}"
 }
 step 'tests of the sandbox' sandboxed
 finish
