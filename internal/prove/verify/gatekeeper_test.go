@@ -173,9 +173,12 @@ func (l *lab) markMutants(p *proving) []mutant {
 			if namespace.Annotations[key] == "" || key == v1alpha1.RulesAnnotationPrefix+"tenant" || !read(key) {
 				continue
 			}
+			if key == v1alpha1.RulesAnnotationPrefix+"runtimeClasses" && isClassForced(namespace) {
+				continue // pods with another class than the forced one are refused anyway
+			}
 			name := "namespaces without annotation " + key
 			if each[name] == nil {
-				all = append(all, mutant{name: name, suspects: isAdmitted})
+				all = append(all, mutant{name: name, suspects: isOfOwn})
 			}
 			each[name] = append(each[name], edited(namespace, func(live client.Object) { delete(live.GetAnnotations(), key) }))
 		}
@@ -186,9 +189,15 @@ func (l *lab) markMutants(p *proving) []mutant {
 	return all
 }
 
-// isAdmitted selects requests that the API server must admit: mirrors, and attacks that only get a warning.
-func isAdmitted(a attack.Attack) bool {
-	return (a.Kind == attack.Mirror || a.StoppedBy.IsWarning != nil) && a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy")
+// isClassForced reports whether all pods of a namespace have one runtime class.
+func isClassForced(namespace *corev1.Namespace) bool {
+	return namespace.Annotations[v1alpha1.RulesAnnotationPrefix+"runtimeClassForce"] != "" &&
+		!strings.Contains(namespace.Annotations[v1alpha1.RulesAnnotationPrefix+"trial"], "runtimeClass")
+}
+
+// isOfOwn selects the mirrors: requests that a tenant must be able to make.
+func isOfOwn(a attack.Attack) bool {
+	return a.Kind == attack.Mirror && a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy")
 }
 
 // changedByGatekeeper selects the attacks and mirrors to which the mutators apply.
