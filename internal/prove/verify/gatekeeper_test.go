@@ -173,8 +173,8 @@ func (l *lab) markMutants(p *proving) []mutant {
 			if namespace.Annotations[key] == "" || key == v1alpha1.RulesAnnotationPrefix+"tenant" || !read(key) {
 				continue
 			}
-			if key == v1alpha1.RulesAnnotationPrefix+"runtimeClasses" && isClassForced(namespace) {
-				continue // pods with another class than the forced one are refused anyway
+			if key == v1alpha1.RulesAnnotationPrefix+"runtimeClasses" && namespace.Annotations[v1alpha1.RulesAnnotationPrefix+"runtimeClassForce"] != "" {
+				continue // no mirror uses another class than the forced one
 			}
 			name := "namespaces without annotation " + key
 			if each[name] == nil {
@@ -187,12 +187,6 @@ func (l *lab) markMutants(p *proving) []mutant {
 		all[i].object, all[i].mutate = "namespaces", slices.Concat(each[all[i].name]...)
 	}
 	return all
-}
-
-// isClassForced reports whether all pods of a namespace have one runtime class.
-func isClassForced(namespace *corev1.Namespace) bool {
-	return namespace.Annotations[v1alpha1.RulesAnnotationPrefix+"runtimeClassForce"] != "" &&
-		!strings.Contains(namespace.Annotations[v1alpha1.RulesAnnotationPrefix+"trial"], "runtimeClass")
 }
 
 // isOfOwn selects the mirrors: requests that a tenant must be able to make.
