@@ -137,7 +137,7 @@ func TestAccess(t *testing.T) {
 		"a role that runs": {read: binding("platform-tenant", devs) + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform-tenant}, rules: [{apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}]}\n",
 			options: demo, gives: []string{`{"group":"devs","role":"operator"}`}},
 		"in some namespaces": {read: twoTenants + addMetadata(bindingOf("view", alice), "namespace: oil-dev"), options: demo, not: []string{"alice"}, findings: []want{
-			{source.NotKept, "RoleBinding/oil-dev/a subjects[0]", "in only some namespaces of oil, not in oil-prod"}}},
+			{source.NotKept, "RoleBinding/oil-dev/a subjects[0]", "in only some namespaces of oil, not in oil-prod"}, {source.NotKept, "RoleBinding/oil-dev/a roleRef", "the binding stays as it is"}}},
 		"in every namespace": {read: twoTenants + addMetadata(bindingOf("view", alice), "namespace: oil-dev") + addMetadata(bindingOf("edit", alice), "namespace: oil-prod"), options: demo,
 			gives: []string{`"access":[{"role":"viewer","user":"alice"}]`}, findings: []want{{source.NotKept, "RoleBinding/oil-prod/a subjects[0]", "not in oil-dev"}}},
 		"no tenant's": {read: strings.Replace(binding("view", devs), "namespace: shop", "namespace: kube-system", 1), options: demo, findings: []want{{source.Other, "RoleBinding/kube-system/b ", "belongs to no tenant"}}},

@@ -138,6 +138,7 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string, b
 	source.AccountMetadata(o, draft.TenantField(name, "access"))
 	ref := o.At("roleRef")
 	role, reason := MatchRole(d, ref.At("kind").Text(), o.Namespace, ref.At("name").Text())
+	stays := false
 	for _, s := range o.At("subjects").Items() {
 		if s.At("kind").Text() == "ServiceAccount" {
 			if !s.HasOutcome() {
@@ -151,6 +152,7 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string, b
 		if missing := listUnbound(d, name, s, role, bound); role != "" && len(missing) > 0 {
 			s.MarkNotKept("has this role in only some namespaces of %s, not in %s, and croft gives access to all namespaces of a tenant: the binding stays as it is; write access: [{%s: %s, role: %s}] into tenants.%s if all are meant",
 				name, wording.FormatFirst(missing, 5), strings.ToLower(s.At("kind").Text()), strings.TrimPrefix(s.At("name").Text(), prefix), role, name)
+			stays = true
 			continue
 		}
 		AddSubject(d, name, s, prefix, role, reason)
@@ -158,6 +160,8 @@ func readBinding(d *draft.Draft, name string, o *source.Object, prefix string, b
 	switch {
 	case role == "":
 		ref.MarkNotKept("%s", reason)
+	case stays:
+		ref.MarkNotKept("the binding stays as it is: croft.yaml gives some of its people no access")
 	case draft.IsManaged(o):
 		ref.MarkKept(draft.TenantField(name, "access"))
 	default:
