@@ -94,6 +94,7 @@ func upgradeAndBack(t *testing.T, old *release, by way) *upgrading {
 	}
 	for _, team := range teams {
 		u.running(t, team.tenant, 2)
+		u.refusesSoon(t, team)
 	}
 	today := refsOf(wall.Objects(u.estate))
 	if old.version == neverReleased && (len(beyond(old.refs(), today)) == 0 || len(beyond(today, old.refs())) == 0) {
@@ -139,6 +140,16 @@ func (u *upgrading) createSoon(t testing.TB, group string, o client.Object) {
 	member := u.member(t, group)
 	eventually(t, patience, group+" to be let in", func(ctx context.Context) error {
 		return member.Create(ctx, o.DeepCopyObject().(client.Object))
+	})
+}
+
+// refusesSoon waits until the API server refuses what the release's walls forbid. The stand-in for its operator
+// gives access without this wait, and the API server compiles policies for seconds.
+func (u *upgrading) refusesSoon(t testing.TB, of team) {
+	t.Helper()
+	member := u.member(t, of.group)
+	eventually(t, patience, "the walls of "+of.tenant+" to be in force", func(ctx context.Context) error {
+		return refusal(member.Create(ctx, nginx(of.tenant, "stowaway", tolerateEverything), client.DryRunAll), byPlacement)
 	})
 }
 
