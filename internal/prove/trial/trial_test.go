@@ -2,6 +2,7 @@ package trial_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,6 +198,31 @@ func TestTry(t *testing.T) {
 	}
 	if !slices.ContainsFunc(all[7].Refusals, func(r trial.Reason) bool { return r.Rule == "node-name" && r.Line == 54 }) {
 		t.Errorf("the line of spec.nodeName is not named: %+v", all[7].Refusals)
+	}
+}
+
+// TestSeveralBrokenRules expects a message for each of several rules that an object breaks, at the line of its field: the
+// API server reports only the first one.
+func TestSeveralBrokenRules(t *testing.T) {
+	for object, want := range map[string]map[string]int{
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  nodeName: node-1\n  tolerations: [{operator: Exists}]\n  containers: [{name: web, image: nginx}]\n": {
+			"node-name": 5, "tolerations": 6},
+		"apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  type: NodePort\n  externalIPs: [192.0.2.1]\n  ports: [{port: 80}]\n": {
+			"service-type": 5, "external-ips": 6},
+		"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: web}\nspec:\n  defaultBackend: {service: {name: web, port: {number: 80}}}\n  rules: [{host: other.example.org}]\n": {
+			"default-backend": 5, "hosts": 6},
+	} {
+		read, err := trial.ReadManifests("x.yaml", []byte(object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for _, r := range try(t, trialOf(t, "shop"), read).Results[0].Refusals {
+			got[r.Rule] = r.Line
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("rules by line: %v, want %v of\n%s", got, want, object)
+		}
 	}
 }
 
