@@ -143,8 +143,8 @@ func (u *upgrading) createSoon(t testing.TB, group string, o client.Object) {
 	})
 }
 
-// refusesSoon waits until the API server refuses what the release's walls forbid. The stand-in for its operator
-// gives access without this wait, and the API server compiles policies for seconds.
+// refusesSoon waits until the release's walls are in force. The test acts in place of the release's operator, and gives
+// access without this wait, while the API server compiles policies for seconds.
 func (u *upgrading) refusesSoon(t testing.TB, of team) {
 	t.Helper()
 	member := u.member(t, of.group)
