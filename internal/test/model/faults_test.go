@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -182,9 +183,8 @@ func answer(req *http.Request, code int, body any) *http.Response {
 // bug is a planted bug: croft with it violates one family of invariants.
 type bug struct {
 	family string
-	// patience is the time until the model reports a difference from the declared state, or 0 for the
-	// usual one.
-	patience time.Duration
+	// course is a fixed course in which the bug shows. Without the bug, it violates nothing.
+	course []step
 	// write changes an object that the operator writes, or returns true to drop the write and
 	// answer as if it had been stored.
 	write func(method, path string, object map[string]any) (drop bool)
@@ -308,23 +308,60 @@ func bugs() []*bug {
 			return method == http.MethodPatch && strings.HasSuffix(path, "/networkpolicies/"+name)
 		}
 	}
-	// These bugs leave differences forever.
-	const lasting = 20 * time.Second
+	declared := newCourse(declareOne(tenantNames[0], nil))
 	return []*bug{
-		{family: familyPlacement, write: setRule("pools", func(string) string { return strings.Join(poolNames, ",") })},
-		{family: familyOwner, write: func(method, path string, object map[string]any) bool {
+		{family: familyPlacement, course: declared, write: setRule("pools", func(string) string { return strings.Join(poolNames, ",") })},
+		{family: familyOwner, course: declared, write: func(method, path string, object map[string]any) bool {
 			if method == http.MethodPost && path == "/api/v1/namespaces" {
 				delete(field(object, "metadata", "labels"), v1alpha1.TenantLabel)
 			}
 			return false
 		}},
-		{family: familyCounted, reads: "/resourcequotas", read: inForce(true)},
-		{family: familyWalls, write: drop("croft-isolation")},
-		{family: familyShares, reads: "/resourcequotas", read: inForce(false)},
-		{family: familyDomains, patience: lasting, write: setRule("domains", func(now string) string { return now + "," + domainNames[0] })},
-		{family: familyRender, patience: lasting, write: drop("croft-egress")},
-		{family: familySteady, run: writeForever},
+		{family: familyCounted, course: declareUncounted(), reads: "/resourcequotas", read: inForce(true)},
+		{family: familyWalls, course: declared, write: drop("croft-isolation")},
+		{family: familyShares, course: moveUncounted(), reads: "/resourcequotas", read: inForce(false)},
+		{family: familyDomains, course: newCourse(
+			declareOne(tenantNames[0], func(s *v1alpha1.TenantSpec) { s.Domains = domainNames[:1] }),
+			declareOne(tenantNames[1], func(s *v1alpha1.TenantSpec) { s.Domains = []string{"c.example.com"} }),
+		), write: setRule("domains", func(now string) string { return now + "," + domainNames[0] })},
+		{family: familyRender, course: newCourse(
+			declareOne(tenantNames[0], func(s *v1alpha1.TenantSpec) { s.Network.Egress = v1alpha1.EgressRestricted }),
+		), write: drop("croft-egress")},
+		{family: familySteady, course: declared, run: writeForever},
 	}
+}
+
+// idleSeconds is the time without writes after which an operator in a fixed course has no work left.
+// It is longer than the pause after which the operator evaluates the use of a quota.
+const idleSeconds = 3
+
+// declareUncounted declares a tenant while kube-controller-manager counts nothing. Otherwise its quota is
+// mostly counted before the operator gives access, with the bug, too.
+func declareUncounted() []step {
+	return newCourse(
+		step{action: freezeController},
+		declareOne(tenantNames[0], nil),
+		step{action: awaitIdle, number: idleSeconds},
+	)
+}
+
+// moveUncounted fills one of two namespaces, so that a part of the other's share moves to it, while
+// kube-controller-manager puts no lower share into force.
+func moveUncounted() []step {
+	const quota = 12
+	steps := []step{
+		declareOne(tenantNames[0], func(s *v1alpha1.TenantSpec) {
+			s.Namespaces = []string{tenantNames[0], namespaceNames[0]}
+			s.Quota["configmaps"] = *resource.NewQuantity(quota, resource.DecimalSI)
+		}),
+		{action: awaitApplied},
+		{action: freezeController},
+	}
+	for range quota / 2 {
+		// All in the first namespace.
+		steps = append(steps, step{action: createObject, tenant: tenantNames[0]})
+	}
+	return newCourse(append(steps, step{action: awaitIdle, number: idleSeconds})...)
 }
 
 // writeForever changes a namespace again and again.

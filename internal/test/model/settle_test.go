@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,9 @@ const quiet = time.Second
 // settle waits until the operator has applied everything, and evaluates the invariants of all
 // versions up to then.
 func (w *world) settle(ctx context.Context, whole bool) (*violation, error) {
-	w.calm()
+	if err := w.calm(); err != nil {
+		return nil, err
+	}
 	var difference string
 	// Not with the context of the poll, so that the last difference is not a request that ran out of time.
 	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, w.patience(), true, func(context.Context) (bool, error) {
@@ -41,24 +44,56 @@ func (w *world) settle(ctx context.Context, whole bool) (*violation, error) {
 		}
 		return &violation{family: familyRender, text: fmt.Sprintf("after %s, %s", w.patience(), difference)}, nil
 	}
-	if writes := w.awaitQuiet(ctx); len(writes) > 0 {
+	if writes := w.awaitQuiet(ctx, quiet); len(writes) > 0 {
 		return &violation{family: familySteady, text: "the operator still writes: " + strings.Join(writes, ", ")}, nil
 	}
 	return w.history.check(ctx)
 }
 
-// patience is the time until the operator must have applied everything. A planted bug that leaves a
-// difference forever limits it.
+// patience is the time until the operator must have applied everything. It is shorter with a planted
+// bug, which may leave a difference forever.
 func (w *world) patience() time.Duration {
-	if b := w.faults.bug; b != nil && b.patience > 0 {
-		return b.patience
+	if w.faults.bug != nil {
+		return deadline / 3
 	}
 	return deadline
 }
 
+// awaitIdle waits until the operator has reported on the current spec of each tenant, and has then
+// written nothing for some time. Unlike settle, it does not end faults, and expects no tenant to be Ready.
+func (w *world) awaitIdle(ctx context.Context, idle time.Duration) error {
+	var unreported string
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, w.patience(), true, func(context.Context) (bool, error) {
+		unreported = w.findUnreported(ctx)
+		return unreported == "", nil
+	}); err != nil {
+		return errors.New(unreported)
+	}
+	if writes := w.awaitQuiet(ctx, idle); len(writes) > 0 {
+		return fmt.Errorf("the operator still writes: %s", strings.Join(writes, ", "))
+	}
+	return nil
+}
+
+// findUnreported returns a tenant whose status is not about its current spec, or "".
+func (w *world) findUnreported(ctx context.Context) string {
+	var tenants v1alpha1.TenantList
+	if err := w.Client.List(ctx, &tenants); err != nil {
+		return err.Error()
+	}
+	for i := range tenants.Items {
+		t := &tenants.Items[i]
+		ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.ObservedGeneration != t.Generation {
+			return fmt.Sprintf("the operator has not reported on tenant %s: %+v", t.Name, ready)
+		}
+	}
+	return ""
+}
+
 // awaitQuiet waits until the operator has written nothing for some time. It returns the last writes
 // if it does not stop.
-func (w *world) awaitQuiet(ctx context.Context) []string {
+func (w *world) awaitQuiet(ctx context.Context, quiet time.Duration) []string {
 	since, last := time.Now(), w.Writes.Count()
 	var writes []string
 	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, deadline/3, true, func(context.Context) (bool, error) {

@@ -10,6 +10,9 @@
 // The generator is not a library's, such as pgregory.net/rapid: these evaluate thousands of
 // candidates to shrink a sequence, each of which takes seconds on a control plane, and they expect
 // that a sequence that has failed fails again.
+//
+// TestPlantedBugs shows that the model finds bugs: croft with a planted bug violates the expected family
+// of invariants in a fixed course of a few steps.
 package model
 
 import (
@@ -54,6 +57,7 @@ func (s step) String() string {
 		text += " " + s.namespace
 	case createPod, createObject:
 		text += fmt.Sprintf(" as %s in namespace %d", s.tenant, s.number)
+	case freezeController, awaitApplied:
 	case editObject:
 		text += fmt.Sprintf(" %s in a namespace of %s", edits[s.number%len(edits)].name, s.tenant)
 	default:
@@ -95,6 +99,11 @@ const (
 	loseAnswers    = "lose answers to writes, of each hundred:"
 	jumpClock      = "move the operator's clock by minutes:"
 	restartServer  = "restart the API server"
+
+	// Only fixed courses have these.
+	freezeController = "freeze kube-controller-manager until the next comparison"
+	awaitIdle        = "wait until the operator has written nothing for seconds:"
+	awaitApplied     = "compare with the declared state"
 )
 
 // weights are the relative frequencies of actions.
@@ -191,6 +200,27 @@ func generateSpec(random *rand.Rand, tenant string) v1alpha1.TenantSpec {
 		spec.Policy.PodSecurity = v1alpha1.PodSecurityRestricted
 	}
 	return spec
+}
+
+// newCourse numbers the steps of a fixed course.
+func newCourse(steps ...step) []step {
+	for i := range steps {
+		steps[i].index = i
+	}
+	return steps
+}
+
+// declareOne returns the declaration of a tenant with one namespace and access. change may be nil.
+func declareOne(tenant string, change func(*v1alpha1.TenantSpec)) step {
+	spec := v1alpha1.TenantSpec{
+		Pool: poolNames[0], Deletion: v1alpha1.DeletionDelete,
+		Access: []v1alpha1.Access{{Group: tenant + "-0", Role: v1alpha1.RoleOperator}},
+		Quota:  corev1.ResourceList{"configmaps": resource.MustParse("60"), "pods": resource.MustParse("6")},
+	}
+	if change != nil {
+		change(&spec)
+	}
+	return step{action: declareTenant, tenant: tenant, spec: spec}
 }
 
 // selectSteps returns the steps of a selection such as "0-39,45". "" selects all.

@@ -45,6 +45,28 @@ func TestSpecsAreValid(t *testing.T) {
 	}
 }
 
+// TestCoursesAreValid fails if the tenants of a fixed course would be refused, or if the model compares
+// within a course because of its length.
+func TestCoursesAreValid(t *testing.T) {
+	for _, b := range bugs() {
+		tenants := map[string]v1alpha1.TenantSpec{}
+		for i, s := range b.course {
+			if s.index != i {
+				t.Errorf("%s: step %d has the index %d", b.family, i, s.index)
+			}
+			if s.action == declareTenant {
+				tenants[s.tenant] = s.spec
+			}
+		}
+		if len(tenants) == 0 || len(b.course) > batch {
+			t.Errorf("%s: %d steps with %d tenants", b.family, len(b.course), len(tenants))
+		}
+		if _, problems := estate.Build(declare(tenants)); len(problems) > 0 {
+			t.Errorf("%s: %v", b.family, problems)
+		}
+	}
+}
+
 func declare(tenants map[string]v1alpha1.TenantSpec) *manifest.Declaration {
 	d := &manifest.Declaration{Platforms: []v1alpha1.Platform{*newPlatform()}}
 	for _, name := range poolNames {

@@ -35,6 +35,8 @@ const (
 	// takes kube-controller-manager seconds.
 	deadline  = 90 * time.Second
 	apiserver = "kube-apiserver"
+	// controllers is the component that counts quotas.
+	controllers = "kube-controller-manager"
 )
 
 // world is a cluster, its operators, and the clients of admins and of tenants' people.
@@ -45,6 +47,8 @@ type world struct {
 	operators []*process
 	history   *history
 	people    map[string]client.Client
+	// isFrozen reports whether the controllers are suspended.
+	isFrozen bool
 	// done counts the successful steps by action, and executed is the index of the last step.
 	done     map[string]int
 	executed int
@@ -127,21 +131,36 @@ func (w *world) stop() {
 }
 
 // calm ends all faults, so that one operator can do its work.
-func (w *world) calm() {
+func (w *world) calm() error {
 	w.faults.set(0, 0)
 	w.clock.offset.Store(0)
+	if err := w.thawController(); err != nil {
+		return err
+	}
 	for len(w.operators) > 1 {
 		w.kill(w.operators[0])
 	}
 	if len(w.operators) == 0 {
 		w.operate()
 	}
+	return nil
+}
+
+func (w *world) thawController() error {
+	if !w.isFrozen {
+		return nil
+	}
+	w.isFrozen = false
+	return w.Cluster.Thaw(controllers)
 }
 
 // reset deletes all tenants and their namespaces, and starts a new operator and a new history.
 func (w *world) reset(b *bug) {
 	w.Helper()
 	w.stop()
+	if err := w.thawController(); err != nil {
+		w.Fatal(err)
+	}
 	if w.history != nil {
 		w.history.stop()
 	}
@@ -289,6 +308,13 @@ func (w *world) disturb(ctx context.Context, s step) error {
 			return err
 		}
 		return w.Cluster.Start(apiserver)
+	case freezeController:
+		w.isFrozen = true
+		return w.Cluster.Freeze(controllers)
+	case awaitIdle:
+		return w.awaitIdle(ctx, time.Duration(s.number)*time.Second)
+	case awaitApplied:
+		// run compares after this step.
 	default:
 		return fmt.Errorf("unknown action %q", s.action)
 	}
