@@ -20,6 +20,14 @@ type bench struct {
 	tenants int
 	window  time.Duration
 
+	// floods are the floods of the measurement neighbours, and phase is the duration of each of its phases. If
+	// bare is set, it measures a cluster without croft, too. controllerQPS is kube-controller-manager's rate
+	// limit, or 0 for the sandbox's.
+	floods        []flood
+	phase         time.Duration
+	bare          bool
+	controllerQPS int
+
 	// settled is the cluster of the measurements steady and memory. It is nil until one of them
 	// needs it.
 	settled *settledCluster

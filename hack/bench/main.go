@@ -38,6 +38,8 @@
 //     time is not part of it.
 //   - cost, by `make bench-cost` or -only cost: the files of croft ledger with 13 months of
 //     records, its memory, and its answers about 30 days, compared with their targets.
+//   - neighbours, by `make bench-neighbours` or -only neighbours: the work of one team alone, during floods
+//     by another team, and alone again, in a cluster with croft and in one without.
 //
 // Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
 // interrupt. It needs Linux: data about processes is read from /proc.
@@ -82,7 +84,7 @@ var measurements = []measurement{
 }
 
 // onRequest are measurements that run only with -only.
-var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}}
+var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -102,13 +104,17 @@ func main() {
 
 func run(ctx context.Context) error {
 	var (
-		b      bench
-		only   = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(listNames(slices.Concat(measurements, onRequest)), ", "))
-		output = flag.String("o", "", "file to keep the raw data in, as JSON")
+		b            bench
+		only         = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(listNames(slices.Concat(measurements, onRequest)), ", "))
+		output       = flag.String("o", "", "file to keep the raw data in, as JSON")
+		chosenFloods = flag.String("floods", "", "neighbours: run only these floods, separated by commas: "+strings.Join(listFloodNames(), ", "))
 	)
 	flag.StringVar(&b.croft, "croft", "", "croft binary to measure (default: in the directory of croft-sandbox)")
 	flag.IntVar(&b.tenants, "tenants", 200, "how many tenants to converge, and to watch in steady state")
 	flag.DurationVar(&b.window, "window", time.Minute, "how long to watch the steady state")
+	flag.DurationVar(&b.phase, "phase", 10*time.Second, "neighbours: how long to measure alone, and during each flood")
+	flag.BoolVar(&b.bare, "bare", true, "neighbours: measure the same floods in a cluster without croft")
+	flag.IntVar(&b.controllerQPS, "controller-qps", 0, "neighbours: kube-controller-manager's requests a second, such as its own default of 20 (default: the sandbox's)")
 	flag.Parse()
 
 	chosen, err := chooseMeasurements(*only)
@@ -121,6 +127,13 @@ func run(ctx context.Context) error {
 		return errors.New("-tenants: write at least 1")
 	case b.window <= 0:
 		return errors.New("-window: write a positive duration, such as 60s")
+	case b.phase <= 0:
+		return errors.New("-phase: write a positive duration, such as 10s")
+	case b.controllerQPS < 0:
+		return errors.New("-controller-qps: write a positive number, such as 20")
+	}
+	if b.floods, err = chooseFloods(*chosenFloods); err != nil {
+		return err
 	}
 	if b.croft == "" {
 		sandboxBinary, err := sandbox.FindBinary()

@@ -1,0 +1,353 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// listedObjects is the number of ConfigMaps in a list of 20 MB.
+	listedObjects = 80
+	// floodWatches is the number of watches, and watchInterval the time between two changes that they report.
+	floodWatches, watchInterval = 2000, 100 * time.Millisecond
+	// floodPods is the number of pending pods, if no quota refuses them earlier, and floodLeases the number of
+	// Leases, which is below the quota.
+	floodPods, floodLeases = 2000, 192
+	// largeObjects is the number of objects of the maximum size, if no quota refuses them earlier.
+	largeObjects = 250
+	// mostWritten limits the bytes of these objects' versions. etcd keeps all versions for five minutes, and
+	// stores 2 GiB.
+	mostWritten = 1 << 30
+	// afterRefusal is the pause of a client whose request was refused, as of a controller.
+	afterRefusal = 250 * time.Millisecond
+)
+
+// floodLabels are on all objects of floods.
+var floodLabels = client.MatchingLabels{"bench.croft.dev/flood": "true"}
+
+// flood is load that a team can cause with the rights of an operator. Each of its clients is a member of the
+// team with a connection of its own.
+type flood struct {
+	name, summary string
+	clients       int
+	// prepare creates a client's part of the load that remains. It may be nil.
+	prepare func(context.Context, *flooder)
+	// act sends some requests, and is called again and again. It may be nil.
+	act func(context.Context, *flooder) error
+}
+
+// floods are all floods. The last one uses much of etcd's space.
+var floods = []flood{
+	{"lists", "64 clients list everything in their namespace, of which 20 MB are ConfigMaps", 64, fillLists, listEverything},
+	{"watches", fmt.Sprintf("%d watches, which report %d changes a second", floodWatches, time.Second/watchInterval), 40, openManyWatches, changeWatched},
+	{"configmaps", "16 clients create and delete ConfigMaps", 16, nil, churnConfigMaps},
+	{"pods", fmt.Sprintf("pending pods up to the quota, or %d, that no node can run", floodPods), 16, createPendingPods, nil},
+	{"events", "16 clients write events", 16, nil, writeEvent},
+	{"leases", fmt.Sprintf("64 clients renew %d Leases", floodLeases), 64, createLeases, renewLease},
+	{"jobs", "16 clients create Jobs, each of which fails after a second", 16, nil, createFailingJob},
+	{"services", "16 clients create and delete Services", 16, nil, churnServices},
+	{"sizes", fmt.Sprintf("8 clients write up to %d ConfigMaps of the maximum size again and again", largeObjects), 8, fillLargest, rewriteLargest},
+}
+
+// chooseFloods returns the floods of a list of names, or all.
+func chooseFloods(only string) ([]flood, error) {
+	if only == "" {
+		return floods, nil
+	}
+	names, wanted := listFloodNames(), strings.Split(only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("-floods: there is no flood %q: choose from %s", name, strings.Join(names, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(floods), func(f flood) bool { return !slices.Contains(wanted, f.name) }), nil
+}
+
+func listFloodNames() []string {
+	var names []string
+	for _, f := range floods {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// requestCount counts a flood's requests.
+type requestCount struct {
+	Sent    int `json:"sent"`
+	Refused int `json:"refused"`
+	// Refusal is the first refusal.
+	Refusal string `json:"refusal,omitempty"`
+
+	mu sync.Mutex
+}
+
+func (c *requestCount) add(err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the flood has ended
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Sent++
+	if err != nil {
+		if c.Refused++; c.Refusal == "" {
+			c.Refusal = err.Error()
+		}
+	}
+}
+
+// check returns an error if no request was successful: there was no flood.
+func (c *requestCount) check() error {
+	if c.Sent == c.Refused {
+		return fmt.Errorf("none of the flood's %d requests succeeded: %s", c.Sent, c.Refusal)
+	}
+	return nil
+}
+
+// flooder is a client of a flood.
+type flooder struct {
+	client.WithWatch
+	raw     *http.Client
+	cluster *neighbours
+	// number is its number among the flood's clients.
+	number, clients int
+	// turn is the number of its acts, and own the names of its objects.
+	turn int
+	own  []string
+	sent *requestCount
+}
+
+func (n *neighbours) newFlooder(number int) (*flooder, error) {
+	c, raw, err := n.newUser(fmt.Sprintf("person %d of %s", number, neighbourTeam), neighbourTeam)
+	return &flooder{WithWatch: c, raw: raw, cluster: n, number: number}, err
+}
+
+// takePart takes part in a flood until ctx ends. It calls prepared when the load that remains is in force.
+func (u *flooder) takePart(ctx context.Context, f flood, sent *requestCount, prepared func()) {
+	u.clients, u.turn, u.own, u.sent = f.clients, 0, nil, sent
+	if f.prepare != nil {
+		f.prepare(ctx, u)
+	}
+	prepared()
+	for ; f.act != nil && ctx.Err() == nil; u.turn++ {
+		if f.act(ctx, u) != nil {
+			pause(ctx, afterRefusal)
+		}
+	}
+	<-ctx.Done()
+}
+
+// countRequest counts a request, and returns its error.
+func (u *flooder) countRequest(err error) error {
+	u.sent.add(err)
+	return err
+}
+
+// getPart returns this client's part of a number of objects.
+func (u *flooder) getPart(total int) int { return (total + u.clients - 1 - u.number) / u.clients }
+
+// fillPart creates this client's part of a number of objects, as far as the quota allows.
+func (u *flooder) fillPart(ctx context.Context, total int, build func() client.Object) {
+	for range u.getPart(total) {
+		o := build()
+		err := u.countRequest(u.Create(ctx, o))
+		if apierrors.IsForbidden(err) || ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			u.own = append(u.own, o.GetName())
+		}
+	}
+}
+
+// churnObject creates an object and deletes it.
+func (u *flooder) churnObject(ctx context.Context, o client.Object) error {
+	if err := u.countRequest(u.Create(ctx, o)); err != nil {
+		return err
+	}
+	return u.countRequest(u.Delete(ctx, o))
+}
+
+// patchOwn changes the next one of the client's objects. object names its kind.
+func (u *flooder) patchOwn(ctx context.Context, object client.Object, format string, args ...any) error {
+	if len(u.own) == 0 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	object.SetNamespace(neighbourTeam)
+	object.SetName(u.own[u.turn%len(u.own)])
+	return u.countRequest(u.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, args...))))
+}
+
+// openResponse sends a GET, and returns the response if it is successful.
+func (u *flooder) openResponse(ctx context.Context, path string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.cluster.config.Host+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := u.raw.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s: %s", path, response.Status), response.Body.Close())
+	}
+	return response, nil
+}
+
+func newFloodMeta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: neighbourTeam, GenerateName: "flood-", Labels: maps.Clone(floodLabels)}
+}
+
+func newFloodConfigMap(bytes int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: newFloodMeta(), Data: map[string]string{"text": strings.Repeat("x", bytes)}}
+}
+
+func fillLists(ctx context.Context, u *flooder) {
+	u.fillPart(ctx, listedObjects, func() client.Object { return newFloodConfigMap(largestText) })
+}
+
+// listedResources are the kinds of a team, by path. %s is the namespace.
+var listedResources = []string{
+	"/api/v1/namespaces/%s/configmaps", "/api/v1/namespaces/%s/pods", "/api/v1/namespaces/%s/secrets", "/api/v1/namespaces/%s/services",
+	"/api/v1/namespaces/%s/events", "/apis/apps/v1/namespaces/%s/deployments", "/apis/apps/v1/namespaces/%s/replicasets",
+	"/apis/batch/v1/namespaces/%s/jobs",
+}
+
+// listEverything lists the next kind. It drops the response, because decoding it would take CPU time from the API
+// server.
+func listEverything(ctx context.Context, u *flooder) error {
+	response, err := u.openResponse(ctx, fmt.Sprintf(listedResources[u.turn%len(listedResources)], neighbourTeam))
+	if err == nil {
+		_, err = io.Copy(io.Discard, response.Body)
+		err = errors.Join(err, response.Body.Close())
+	}
+	return u.countRequest(err)
+}
+
+// watchedConfigMap is the name of the ConfigMap that changes.
+const watchedConfigMap = "flood-watched"
+
+func openManyWatches(ctx context.Context, u *flooder) {
+	for range u.getPart(floodWatches) {
+		response, err := u.openResponse(ctx, fmt.Sprintf("/api/v1/namespaces/%s/configmaps?watch=true", neighbourTeam))
+		if u.countRequest(err) != nil {
+			continue
+		}
+		go func() {
+			_, _ = io.Copy(io.Discard, response.Body) // until the flood ends
+			_ = response.Body.Close()
+		}()
+	}
+	if u.number == 0 {
+		o := newFloodConfigMap(1 << 10)
+		o.GenerateName, o.Name = "", watchedConfigMap
+		if u.countRequest(u.Create(ctx, o)) == nil {
+			u.own = []string{watchedConfigMap}
+		}
+	}
+}
+
+// changeWatched changes the ConfigMap, in the client that created it.
+func changeWatched(ctx context.Context, u *flooder) error {
+	defer pause(ctx, watchInterval)
+	return u.patchOwn(ctx, &corev1.ConfigMap{}, `{"data":{"turn":"%d"}}`, u.turn)
+}
+
+func churnConfigMaps(ctx context.Context, u *flooder) error {
+	return u.churnObject(ctx, newFloodConfigMap(1<<10))
+}
+
+// buildUnschedulablePod returns a pod for an architecture that no node has.
+func (n *neighbours) buildUnschedulablePod() *corev1.Pod {
+	pod := n.buildPod(neighbourTeam, "flood-")
+	pod.Labels = maps.Clone(floodLabels)
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"s390x"}}},
+		}}},
+	}}
+	return pod
+}
+
+func createPendingPods(ctx context.Context, u *flooder) {
+	u.fillPart(ctx, floodPods, func() client.Object { return u.cluster.buildUnschedulablePod() })
+}
+
+func newFloodEvent() *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta: newFloodMeta(), InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: neighbourTeam, Name: "flood"},
+		Type: corev1.EventTypeWarning, Reason: "Flood", Message: strings.Repeat("x", 1000), Source: corev1.EventSource{Component: "flood"},
+	}
+}
+
+func writeEvent(ctx context.Context, u *flooder) error {
+	return u.countRequest(u.Create(ctx, newFloodEvent()))
+}
+
+func newFloodLease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: newFloodMeta(), Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("flood"), LeaseDurationSeconds: ptr.To[int32](15),
+	}}
+}
+
+func createLeases(ctx context.Context, u *flooder) {
+	u.fillPart(ctx, floodLeases, func() client.Object { return newFloodLease() })
+}
+
+func renewLease(ctx context.Context, u *flooder) error {
+	return u.patchOwn(ctx, &coordinationv1.Lease{}, `{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+}
+
+// buildFailingJob returns a Job that fails after a second and is then deleted.
+func (n *neighbours) buildFailingJob() *batchv1.Job {
+	pod := n.buildUnschedulablePod()
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return &batchv1.Job{ObjectMeta: newFloodMeta(), Spec: batchv1.JobSpec{
+		BackoffLimit: ptr.To[int32](0), ActiveDeadlineSeconds: ptr.To[int64](1), TTLSecondsAfterFinished: ptr.To[int32](0),
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(floodLabels)}, Spec: pod.Spec},
+	}}
+}
+
+func createFailingJob(ctx context.Context, u *flooder) error {
+	return u.countRequest(u.Create(ctx, u.cluster.buildFailingJob()))
+}
+
+func newFloodService() *corev1.Service {
+	return &corev1.Service{ObjectMeta: newFloodMeta(), Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"app": "flood"}, Ports: []corev1.ServicePort{{Port: 80}},
+	}}
+}
+
+func churnServices(ctx context.Context, u *flooder) error {
+	return u.churnObject(ctx, newFloodService())
+}
+
+func fillLargest(ctx context.Context, u *flooder) {
+	u.fillPart(ctx, largeObjects, func() client.Object { return newFloodConfigMap(u.cluster.mostBytes) })
+}
+
+func rewriteLargest(ctx context.Context, u *flooder) error {
+	if u.cluster.written.Add(int64(u.cluster.mostBytes)) > mostWritten {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	letter := string(rune('a' + u.turn%20)) // another one than in the last turn
+	return u.patchOwn(ctx, &corev1.ConfigMap{}, `{"data":{"text":%q}}`, strings.Repeat(letter, u.cluster.mostBytes))
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// operationTimeout is the time limit for an operation. An operation that fails counts as one that took
+	// this long.
+	operationTimeout = 30 * time.Second
+	// requestInterval and rollOutInterval are the times between two operations.
+	requestInterval, rollOutInterval = 100 * time.Millisecond, 500 * time.Millisecond
+	// victimPods is the number of pods that the victim lists.
+	victimPods = 10
+	// settings is the name of the victim's Secret.
+	settings = "settings"
+)
+
+// operation is a part of the victim's work.
+type operation struct {
+	name  string
+	every time.Duration
+	// target is the largest factor by which a flood may slow it down.
+	target float64
+	// do returns the duration in seconds, which does not include cleaning up.
+	do func(*victim, context.Context) (float64, error)
+}
+
+var operations = []operation{
+	{"create a pod", requestInterval, 1.5, (*victim).createPod},
+	{"list pods", requestInterval, 1.5, (*victim).listPods},
+	{"get a Secret", requestInterval, 1.5, (*victim).getSecret},
+	{"pending to Running", rollOutInterval, 2, (*victim).rollOut},
+}
+
+// victim is a member of a team who does the usual work of a team.
+type victim struct {
+	client  client.WithWatch
+	cluster *neighbours
+}
+
+// newVictim creates the victim's objects, and waits until its pods run.
+func (n *neighbours) newVictim(ctx context.Context) (*victim, error) {
+	c, _, err := n.newUser("person of "+victimTeam, victimTeam)
+	if err != nil {
+		return nil, err
+	}
+	v := &victim{c, n}
+	// The service account of a new namespace, and the rules, take a moment.
+	var last error
+	if err := wait.PollUntilContextTimeout(ctx, restPoll, restTimeout, true, func(ctx context.Context) (bool, error) {
+		last = v.client.Create(ctx, v.buildGatedPod(), client.DryRunAll)
+		return last == nil, nil
+	}); err != nil {
+		return nil, fmt.Errorf("create a pod in %s: %w", victimTeam, errors.Join(err, last))
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: victimTeam, Name: settings}, StringData: map[string]string{"key": "value"}}
+	if err := v.client.Create(ctx, secret); err != nil {
+		return nil, err
+	}
+	for range victimPods {
+		if err := v.client.Create(ctx, v.buildGatedPod()); err != nil {
+			return nil, err
+		}
+	}
+	// The first pod waits for a node, which remains.
+	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if _, err := v.rollOut(limited); err != nil {
+		return nil, fmt.Errorf("no pod of %s runs: %w", victimTeam, err)
+	}
+	return v, nil
+}
+
+// buildGatedPod returns a pod that the scheduler ignores, so that its creation is the only load.
+func (v *victim) buildGatedPod() *corev1.Pod {
+	pod := v.cluster.buildPod(victimTeam, "gated-")
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "bench.croft.dev/wait"}}
+	return pod
+}
+
+func (v *victim) createPod(ctx context.Context) (float64, error) {
+	pod := v.buildGatedPod()
+	took, err := timeSeconds(func() error { return v.client.Create(ctx, pod) })
+	v.deletePod(ctx, pod)
+	return took, err
+}
+
+func (v *victim) listPods(ctx context.Context) (float64, error) {
+	return timeSeconds(func() error { return v.client.List(ctx, &corev1.PodList{}, client.InNamespace(victimTeam)) })
+}
+
+func (v *victim) getSecret(ctx context.Context) (float64, error) {
+	return timeSeconds(func() error {
+		return v.client.Get(ctx, client.ObjectKey{Namespace: victimTeam, Name: settings}, &corev1.Secret{})
+	})
+}
+
+// rollOut creates a pod, and waits until it is Running.
+func (v *victim) rollOut(ctx context.Context) (float64, error) {
+	pod := v.cluster.buildPod(victimTeam, "roll-out-")
+	took, err := timeSeconds(func() error {
+		if err := v.client.Create(ctx, pod); err != nil {
+			return err
+		}
+		return v.awaitRunning(ctx, pod)
+	})
+	v.deletePod(ctx, pod)
+	return took, err
+}
+
+func (v *victim) awaitRunning(ctx context.Context, pod *corev1.Pod) error {
+	changes, err := v.client.Watch(ctx, &corev1.PodList{}, &client.ListOptions{
+		Namespace: pod.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name),
+		Raw: &metav1.ListOptions{ResourceVersion: pod.ResourceVersion},
+	})
+	if err != nil {
+		return err
+	}
+	defer changes.Stop()
+	for change := range changes.ResultChan() {
+		if o, ok := change.Object.(*corev1.Pod); ok && o.Status.Phase == corev1.PodRunning {
+			return nil
+		}
+	}
+	return errors.Join(errors.New("the watch of a pod ended before the pod was Running"), ctx.Err())
+}
+
+// deletePod deletes a pod, if it was created. A pod that remains only makes the list longer.
+func (v *victim) deletePod(ctx context.Context, pod *corev1.Pod) {
+	if pod.Name == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), operationTimeout)
+	defer cancel()
+	_ = v.client.Delete(ctx, pod, client.GracePeriodSeconds(0))
+}
+
+// observe does all operations at the same time, each again and again.
+func (v *victim) observe(ctx context.Context, during time.Duration) phase {
+	found := phase{}
+	var all sync.WaitGroup
+	for _, o := range operations {
+		collected := &observation{}
+		found[o.name] = collected
+		all.Go(func() {
+			collected.collect(ctx, o.every, during, func(ctx context.Context) (float64, error) { return o.do(v, ctx) })
+		})
+	}
+	all.Wait()
+	return found
+}
+
+// phase has the observations of some time, by the operations' names.
+type phase map[string]*observation
+
+// check returns an error if an operation never succeeded.
+func (p phase) check() error {
+	for name, o := range p {
+		if len(o.Seconds) == o.Failures {
+			return fmt.Errorf("%s: none of %d succeeded: %s", name, o.Failures, o.Failure)
+		}
+	}
+	return nil
+}
+
+// observation has the durations of one operation.
+type observation struct {
+	Seconds  []float64 `json:"seconds"`
+	Failures int       `json:"failures"`
+	// Failure is the first failure.
+	Failure string `json:"failure,omitempty"`
+
+	mu sync.Mutex
+}
+
+// collect repeats an operation at a constant rate. It does not wait for the end of one operation before it
+// begins the next, because slow answers would then be measured less often than fast ones.
+func (s *observation) collect(ctx context.Context, every, during time.Duration, do func(context.Context) (float64, error)) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for end := time.Now().Add(during); time.Now().Before(end); {
+		running.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, operationTimeout)
+			defer cancel()
+			s.add(do(limited))
+		})
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *observation) add(took float64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		took = operationTimeout.Seconds()
+		if s.Failures++; s.Failure == "" {
+			s.Failure = err.Error()
+		}
+	}
+	s.Seconds = append(s.Seconds, took)
+}
+
+// describeFailures returns a note about failures, if there are any.
+func (s *observation) describeFailures() []string {
+	if s.Failures == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d FAILED: %s", s.Failures, len(s.Seconds), s.Failure)}
+}
