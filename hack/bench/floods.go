@@ -195,8 +195,8 @@ func (u *flooder) patchOwn(ctx context.Context, object client.Object, format str
 	return u.countRequest(u.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, args...))))
 }
 
-// openResponse sends a GET, and returns the response if it is successful.
-func (u *flooder) openResponse(ctx context.Context, path string) (*http.Response, error) {
+// openBody sends a GET, and returns the response's body if it is successful. The caller must close it.
+func (u *flooder) openBody(ctx context.Context, path string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.cluster.config.Host+path, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (u *flooder) openResponse(ctx context.Context, path string) (*http.Response
 	if response.StatusCode != http.StatusOK {
 		return nil, errors.Join(fmt.Errorf("%s: %s", path, response.Status), response.Body.Close())
 	}
-	return response, nil
+	return response.Body, nil
 }
 
 func newFloodMeta() metav1.ObjectMeta {
@@ -233,10 +233,10 @@ var listedResources = []string{
 // listEverything lists the next kind. It drops the response, because decoding it would take CPU time from the API
 // server.
 func listEverything(ctx context.Context, u *flooder) error {
-	response, err := u.openResponse(ctx, fmt.Sprintf(listedResources[u.turn%len(listedResources)], neighbourTeam))
+	body, err := u.openBody(ctx, fmt.Sprintf(listedResources[u.turn%len(listedResources)], neighbourTeam))
 	if err == nil {
-		_, err = io.Copy(io.Discard, response.Body)
-		err = errors.Join(err, response.Body.Close())
+		_, err = io.Copy(io.Discard, body)
+		err = errors.Join(err, body.Close())
 	}
 	return u.countRequest(err)
 }
@@ -246,13 +246,13 @@ const watchedConfigMap = "flood-watched"
 
 func openManyWatches(ctx context.Context, u *flooder) {
 	for range u.getPart(floodWatches) {
-		response, err := u.openResponse(ctx, fmt.Sprintf("/api/v1/namespaces/%s/configmaps?watch=true", neighbourTeam))
+		body, err := u.openBody(ctx, fmt.Sprintf("/api/v1/namespaces/%s/configmaps?watch=true", neighbourTeam))
 		if u.countRequest(err) != nil {
 			continue
 		}
 		go func() {
-			_, _ = io.Copy(io.Discard, response.Body) // until the flood ends
-			_ = response.Body.Close()
+			defer body.Close()
+			_, _ = io.Copy(io.Discard, body) // until the flood ends
 		}()
 	}
 	if u.number == 0 {
