@@ -217,8 +217,8 @@ func (c *Collector) compute(ctx context.Context) error {
 
 // View is a consistent state of the ledger.
 type View struct {
-	// Records are the records of the requested period, in the order of time.
-	Records []store.Record
+	// Select returns the records of the requested period, in the order of time.
+	Select func(store.Selection) (*store.Reading, error)
 	// Next is the hour that begins now, if nothing changes.
 	Next store.Record
 	// Tenants are the present tenants of namespaces.
@@ -227,27 +227,29 @@ type View struct {
 	Now time.Time
 }
 
-// Read returns the records from a time until now.
+// Read returns the state from a time until now.
 func (c *Collector) Read(from time.Time) (View, error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.computed.IsZero() {
-		c.mu.Unlock()
 		return View{}, errStarting
 	}
-	v := View{Next: c.results.next, Tenants: c.tracker.timeline.ListTenants(), Now: c.computed}
-	provisional, first := c.results.provisional, c.first
-	c.mu.Unlock()
-	records, err := c.Store.Read(ledger.Span{From: from, Until: first})
-	if err != nil {
-		return View{}, err
-	}
-	v.Records = records
-	for i := range provisional {
-		if provisional[i].Until.After(from) {
-			v.Records = append(v.Records, provisional[i])
-		}
-	}
-	return v, nil
+	provisional, period := c.results.provisional, ledger.Span{From: from, Until: c.first}
+	return View{
+		Next: c.results.next, Tenants: c.tracker.timeline.ListTenants(), Now: c.computed,
+		Select: func(selection store.Selection) (*store.Reading, error) {
+			r, err := c.Store.Select(period, selection)
+			if err != nil {
+				return nil, err
+			}
+			for i := range provisional {
+				if provisional[i].Until.After(from) {
+					r.Add(provisional[i])
+				}
+			}
+			return r, nil
+		},
+	}, nil
 }
 
 // Check returns an error while the ledger cannot answer.

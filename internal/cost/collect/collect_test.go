@@ -146,15 +146,25 @@ func (c *cluster) addPod(namespace, name, node string) *corev1.Pod {
 	return pod
 }
 
-func (c *cluster) read(from time.Time) View {
+// read returns all records from a time, with their rows.
+func (c *cluster) read(from time.Time) []store.Record {
 	c.t.Helper()
 	v, err := c.collector.Read(from)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	reading, err := v.Select(store.Selection{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer reading.Close()
+	records, err := reading.Collect()
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	at := from
-	for i := range v.Records {
-		r := &v.Records[i]
+	for i := range records {
+		r := &records[i]
 		if r.From.After(at) || r.From.Before(at) && i > 0 {
 			c.t.Errorf("record %d begins at %s, want %s", i, r.From, at)
 		}
@@ -167,14 +177,14 @@ func (c *cluster) read(from time.Time) View {
 			c.t.Errorf("the rows of %s are %d, and the objects %d", r.From, sum, r.Nodes+r.Volumes+r.LoadBalancers)
 		}
 	}
-	return v
+	return records
 }
 
 // sum returns lines "owner workload cost idle" of all records from a time, with the estimated parts.
 func (c *cluster) sum(from time.Time) []string {
 	c.t.Helper()
 	sums := map[string]*ledger.Row{}
-	for _, r := range c.read(from).Records {
+	for _, r := range c.read(from) {
 		for i := range r.Rows {
 			row := &r.Rows[i]
 			key := strings.Join(strings.Fields(fmt.Sprint(row.Kind, " ", row.Tenant, " ", row.CostCode, " ", row.Pool, " ", row.Workload)), " ")

@@ -58,7 +58,7 @@ func TestHour(t *testing.T) {
 	if last, err := c.collector.Store.FindLast(); err != nil || !last.Equal(noon.Add(time.Hour)) {
 		t.Errorf("no hour is stored at %s: %v", c.clock.Now(), err)
 	}
-	if records := c.read(noon).Records; len(records) != 2 || records[1].Until != c.clock.Now() {
+	if records := c.read(noon); len(records) != 2 || records[1].Until != c.clock.Now() {
 		t.Errorf("%d records", len(records))
 	}
 }
@@ -159,7 +159,7 @@ func TestGap(t *testing.T) {
 		"tenant shop apps Pod/old: 2340000 2340000 ~2160000 2160000",
 		"tenant shop apps Pod/web: 4680000 4680000 ~0 4320000")
 	gaps := 0
-	for _, r := range c.read(noon).Records {
+	for _, r := range c.read(noon) {
 		for _, g := range r.Gaps {
 			gaps += int(g.Until.Sub(g.From) / time.Second)
 		}
@@ -243,7 +243,7 @@ func TestExclusive(t *testing.T) {
 	c.pass(time.Hour)
 	c.remove("tenant-shop")
 	c.pass(2 * time.Hour)
-	records := c.read(noon).Records
+	records := c.read(noon)
 	for i, want := range [][]store.Exclusive{
 		{{Pool: "apps", Tenant: "shop"}}, {{Pool: "apps", Tenant: "shop"}, {Pool: "vault", Tenant: "bank"}},
 		{{Pool: "jobs", Tenant: "bank"}, {Pool: "vault", Tenant: "bank"}},

@@ -90,6 +90,11 @@ type Row struct {
 	estimated bool
 }
 
+// IsUnrequested reports whether the row is of a workload that requests neither CPU nor memory.
+func (r *Row) IsUnrequested() bool {
+	return r.Resource == NodeResource && (r.Kind == Tenant || r.Kind == Platform) && r.CPU == 0 && r.Memory == 0
+}
+
 // Hour is the cost of an hour, or of a part of it.
 type Hour struct {
 	Span

@@ -49,16 +49,14 @@ func ListCharges(in ledger.Input, period ledger.Span, add func(*Charge) error) e
 	return nil
 }
 
-// ListStoredCharges calls add for each row in the report's currency, in the order of time.
+// ListStoredCharges calls add for each row in the report's currency, in the order of days. add must not keep the charge.
 func ListStoredCharges(in Stored, add func(*Charge) error) error {
-	for i := range in.Records {
-		if r := &in.Records[i]; r.Currency == in.Next.Currency {
-			if err := addCharges(r.Span, r.Rows, add); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	var c Charge
+	return in.eachRow(func(record int, row *ledger.Row) error {
+		span := in.Records[record].Span
+		c = Charge{From: span.From.UTC(), Until: span.Until.UTC(), Row: *row}
+		return add(&c)
+	})
 }
 
 func addCharges(span ledger.Span, rows []ledger.Row, add func(*Charge) error) error {

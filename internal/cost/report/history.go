@@ -45,53 +45,70 @@ func FindHistoryStart(months int, now time.Time) time.Time {
 }
 
 // BuildHistory adds up stored hours and days. The months before the first record are left out.
-func BuildHistory(in Stored, by string) *History {
+func BuildHistory(in Stored, by string) (*History, error) {
 	now := in.Now.UTC()
-	r := BuildStored(in, by)
-	h := &History{Now: now, Currency: r.Currency, By: by, MissingPrices: r.MissingPrices, Limits: r.Limits}
+	h := &History{Now: now, By: by}
 	month := FindHistoryStart(1, now)
 	builders := [2]*builder{newBuilder(by), newBuilder(by)}
 	forecaster := NewForecaster(by, now)
 	firstDay := now.Truncate(oneDay).AddDate(0, 0, 1-historyDays)
+	// places are the sums and the lines to which the rows of each record count.
+	type place struct {
+		month, day int
+		lines      *builder
+	}
+	places := make([]place, len(in.Records))
 	for i := range in.Records {
-		record := &in.Records[i]
+		record, p := &in.Records[i], &places[i]
 		if record.Currency != in.Next.Currency {
 			continue
 		}
 		from := FindHistoryStart(1, record.From)
-		h.Months = addRecord(h.Months, ledger.Span{From: from, Until: from.AddDate(0, 1, 0)}, record.Rows)
+		h.Months, p.month = findSum(h.Months, ledger.Span{From: from, Until: from.AddDate(0, 1, 0)})
+		p.day = -1
 		if day := record.From.UTC().Truncate(oneDay); !day.Before(firstDay) {
-			h.Days = addRecord(h.Days, ledger.Span{From: day, Until: day.Add(oneDay)}, record.Rows)
+			h.Days, p.day = findSum(h.Days, ledger.Span{From: day, Until: day.Add(oneDay)})
 		}
 		for ago, b := range builders {
 			if from.Equal(month.AddDate(0, -ago, 0)) {
-				b.hidden = in.Hidden
-				for j := range record.Rows {
-					b.addRow(&record.Rows[j])
-				}
+				b.hidden, p.lines = in.Hidden, b
 			}
 		}
 	}
-	h.ThisMonth, h.LastMonth = builders[0].sortLines(), builders[1].sortLines()
-	// Add returns no errors.
-	_ = ListStoredCharges(in, forecaster.Add)
+	var c Charge
+	r, err := buildStored(&in, by, func(record int, row *ledger.Row) error {
+		p, span := &places[record], in.Records[record].Span
+		c = Charge{From: span.From.UTC(), Until: span.Until.UTC(), Row: *row}
+		h.Months[p.month].add(&c)
+		if p.day >= 0 {
+			h.Days[p.day].add(&c)
+		}
+		if p.lines != nil {
+			p.lines.addRow(row)
+		}
+		return forecaster.Add(&c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.Currency, h.MissingPrices, h.Limits = r.Currency, r.MissingPrices, r.Limits
+	h.ThisMonth, h.LastMonth = builders[0].finishLines(), builders[1].finishLines()
 	if forecast, err := forecaster.Finish(h.Currency, nil); err == nil {
 		h.Forecast = forecast
 	}
-	return h
+	return h, nil
 }
 
-// addRecord adds the rows of a record to the sum of a period. Records are in the order of time.
-func addRecord(sums []Sum, period ledger.Span, rows []ledger.Row) []Sum {
+// findSum returns the number of the sum of a period, which it adds if it does not exist.
+func findSum(sums []Sum, period ledger.Span) ([]Sum, int) {
 	i := slices.IndexFunc(sums, func(s Sum) bool { return s.From.Equal(period.From) })
-	if i < 0 {
-		i = len(sums)
-		sums = append(sums, Sum{From: period.From, Until: period.Until})
+	if i >= 0 {
+		return sums, i
 	}
-	for j := range rows {
-		charge := Charge{Row: rows[j]}
-		sums[i].Total += charge.Total()
-		sums[i].Unknown = sums[i].Unknown || rows[j].Unpriced > 0
-	}
-	return sums
+	return append(sums, Sum{From: period.From, Until: period.Until}), len(sums)
+}
+
+func (s *Sum) add(c *Charge) {
+	s.Total += c.Total()
+	s.Unknown = s.Unknown || c.Unpriced > 0
 }

@@ -15,8 +15,9 @@ import (
 func TestHistory(t *testing.T) {
 	now := time.Date(2026, 11, 10, 6, 0, 0, 0, time.UTC)
 	in := Stored{From: now.AddDate(0, -1, -20), Now: now, Next: store.Record{Currency: "USD"}}
+	records := store.NewReading(nil)
 	add := func(from time.Time, length time.Duration, currency, tenant string, cost money.Amount, unpriced int64) {
-		in.Records = append(in.Records, store.Record{Span: ledger.Span{From: from, Until: from.Add(length)}, Currency: currency, Rows: []ledger.Row{
+		records.Add(store.Record{Span: ledger.Span{From: from, Until: from.Add(length)}, Currency: currency, Rows: []ledger.Row{
 			{Key: ledger.Key{Kind: ledger.Tenant, Tenant: tenant, Resource: ledger.NodeResource}, Cost: cost, Unpriced: unpriced},
 		}})
 	}
@@ -29,7 +30,11 @@ func TestHistory(t *testing.T) {
 	}
 	add(now.Add(-time.Hour), time.Hour, "EUR", "shop", money.Unit, 0)
 	add(now.Add(-time.Hour), time.Hour, "USD", "shop", 0, 60)
-	h := BuildHistory(in, ByTenant)
+	in.Records, in.EachRow = records.Records, records.EachRow
+	h, err := BuildHistory(in, ByTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var months []string
 	for _, m := range h.Months {
 		months = append(months, fmt.Sprint(m.From.Format(time.DateOnly), " ", m.Until.Format(time.DateOnly), " ", m.Total, " ", m.Unknown))
@@ -49,7 +54,7 @@ func TestHistory(t *testing.T) {
 	if h.Forecast == nil || h.Forecast.Total.Month != 720*money.Unit || len(h.Limits) == 0 || len(h.MissingPrices) != 1 {
 		t.Errorf("forecast %+v, limits %q, missing prices %q", h.Forecast, h.Limits, h.MissingPrices)
 	}
-	if h := BuildHistory(Stored{From: now, Now: now}, ByTenant); h.Forecast != nil || len(h.Months) > 0 {
-		t.Errorf("a history without records: %+v", h)
+	if h, err := BuildHistory(Stored{From: now, Now: now}, ByTenant); err != nil || h.Forecast != nil || len(h.Months) > 0 {
+		t.Errorf("a history without records: %+v %v", h, err)
 	}
 }

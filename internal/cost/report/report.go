@@ -108,13 +108,13 @@ func Build(in ledger.Input, o Options) (*Report, error) {
 
 func newBuilder(by string) *builder {
 	return &builder{by: by, lines: map[string]*Line{}, sources: map[string]money.Amount{}, missing: map[string]bool{},
-		unrequested: map[string]bool{}, total: &Line{Name: "total"}}
+		unrequested: map[string]bool{}, total: &Line{Name: "total"}, users: map[string]map[*Line]bool{}}
 }
 
 // build returns the report of all added rows.
 func (b *builder) build(o Options, limits []string) *Report {
 	r := &Report{From: o.Period.From.UTC(), Until: o.Period.Until.UTC(), Currency: o.Currency, By: o.By,
-		Lines: b.sortLines(), Total: b.total, PriceSources: []SourceCost{}, Limits: append([]string{}, limits...),
+		Lines: b.finishLines(), Total: b.total, PriceSources: []SourceCost{}, Limits: append([]string{}, limits...),
 		MissingPrices: append([]string{}, slices.Sorted(maps.Keys(b.missing))...)}
 	for _, source := range slices.Sorted(maps.Keys(b.sources)) {
 		r.PriceSources = append(r.PriceSources, SourceCost{source, b.sources[source]})
@@ -129,8 +129,10 @@ type builder struct {
 	total                *Line
 	sources              map[string]money.Amount
 	missing, unrequested map[string]bool
-	// hidden are the pools whose idle cost is not shown.
+	// hidden are the pools whose idle cost is not shown. They are known after all rows. users are the lines that
+	// have a share of a pool's idle cost.
 	hidden map[string]bool
+	users  map[string]map[*Line]bool
 }
 
 // isByNode reports whether lines are parts of the cluster, and not the users of its capacity. Idle cost
@@ -151,9 +153,15 @@ func (b *builder) split(row *ledger.Row) (own, idle, estimated money.Amount) {
 	}
 }
 
-// isHidden reports whether a row's idle cost is not shown. Grouped by nodes, a line has no share of it.
-func (b *builder) isHidden(row *ledger.Row) bool {
-	return !b.isByNode() && row.Resource == ledger.NodeResource && b.hidden[row.Pool]
+// addUser records that a line may have a share of the idle cost of a row's pool. Grouped by nodes, it has none.
+func (b *builder) addUser(line *Line, row *ledger.Row) {
+	if b.hidden == nil || b.isByNode() || row.Resource != ledger.NodeResource {
+		return
+	}
+	if b.users[row.Pool] == nil {
+		b.users[row.Pool] = map[*Line]bool{}
+	}
+	b.users[row.Pool][line] = true
 }
 
 func (b *builder) addRow(row *ledger.Row) {
@@ -167,11 +175,9 @@ func (b *builder) addRow(row *ledger.Row) {
 		line.CostUnknown = line.CostUnknown || row.Unpriced > 0 && row.Kind != ledger.Idle
 		// A workload on a node without a price also has an unknown share of the idle cost.
 		line.IdleUnknown = line.IdleUnknown || row.Unpriced > 0 && row.Resource == ledger.NodeResource
-		line.IdleHidden = line.IdleHidden || b.isHidden(row)
 		line.cpu += row.CPU
 		line.memory += row.Memory
-		line.CPUHours = float64(line.cpu) / 1000 / 3600
-		line.MemoryHours = float64(line.memory) / 1024 / 3600
+		b.addUser(line, row)
 	}
 	if row.PriceSource != "" {
 		b.sources[row.PriceSource] += row.Cost
@@ -179,8 +185,7 @@ func (b *builder) addRow(row *ledger.Row) {
 	if row.Unpriced > 0 {
 		b.missing[DescribeMissing(row)] = true
 	}
-	isUsed := row.Kind == ledger.Tenant || row.Kind == ledger.Platform
-	if row.Resource == ledger.NodeResource && isUsed && row.CPU == 0 && row.Memory == 0 {
+	if row.IsUnrequested() {
 		b.unrequested[row.Namespace+" "+row.Workload] = true
 	}
 }
@@ -190,7 +195,7 @@ func (b *builder) addCurrentRow(row *ledger.Row) {
 	own, idle, _ := b.split(row)
 	for _, line := range []*Line{b.findLine(row), b.total} {
 		line.PerHourNow += own + idle
-		line.IdleHidden = line.IdleHidden || b.isHidden(row)
+		b.addUser(line, row)
 		line.NowUnknown = line.NowUnknown || row.Unpriced > 0
 	}
 }
@@ -231,9 +236,19 @@ func (b *builder) nameLine(row *ledger.Row) (name string, rank int) {
 	}
 }
 
-// sortLines returns the most expensive lines first, and platform, idle and unallocated cost last.
-func (b *builder) sortLines() []*Line {
+// finishLines completes the lines and the total, after all rows. It returns the most expensive lines first, and platform,
+// idle and unallocated cost last.
+func (b *builder) finishLines() []*Line {
+	for pool := range b.hidden {
+		for line := range b.users[pool] {
+			line.IdleHidden = true
+		}
+	}
 	lines := slices.Collect(maps.Values(b.lines))
+	for _, line := range append(lines, b.total) {
+		line.CPUHours = float64(line.cpu) / 1000 / 3600
+		line.MemoryHours = float64(line.memory) / 1024 / 3600
+	}
 	slices.SortFunc(lines, func(a, b *Line) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.Total, a.Total),
 			cmp.Compare(b.PerHourNow, a.PerHourNow), strings.Compare(a.Name, b.Name))

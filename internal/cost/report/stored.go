@@ -14,16 +14,39 @@ import (
 type Stored struct {
 	// From is the beginning of the period.
 	From, Now time.Time
-	// Records are in the order of time. A record of a day may begin before the period.
+	// Records are in the order of time, without rows. A record of a day may begin before the period.
 	Records []store.Record
+	// EachRow calls visit for each row, with the number of its record. visit must not keep the row.
+	EachRow func(visit func(record int, row *ledger.Row) error) error
 	// Next is the hour that begins now, if nothing changes.
 	Next store.Record
-	// Hidden are the pools whose idle cost is not shown.
+	// Hidden are the pools whose idle cost is not shown. EachRow may add to them.
 	Hidden map[string]bool
 }
 
+// UsesTotals reports whether the answer in a grouping is the same from a store's totals as from all rows.
+func UsesTotals(by string) bool { return by == ByTenant || by == ByCostCode || by == ByPool }
+
+// eachRow calls visit for each row in the report's currency.
+func (in *Stored) eachRow(visit func(record int, row *ledger.Row) error) error {
+	if in.EachRow == nil {
+		return nil
+	}
+	return in.EachRow(func(record int, row *ledger.Row) error {
+		if in.Records[record].Currency != in.Next.Currency {
+			return nil
+		}
+		return visit(record, row)
+	})
+}
+
 // BuildStored adds up stored hours and days.
-func BuildStored(in Stored, by string) *Report {
+func BuildStored(in Stored, by string) (*Report, error) {
+	return buildStored(&in, by, func(int, *ledger.Row) error { return nil })
+}
+
+// buildStored calls visit for each row that it adds up.
+func buildStored(in *Stored, by string, visit func(record int, row *ledger.Row) error) (*Report, error) {
 	b := newBuilder(by)
 	b.hidden = in.Hidden
 	period := ledger.Span{From: in.From, Until: in.Now}
@@ -38,9 +61,13 @@ func BuildStored(in Stored, by string) *Report {
 			continue
 		}
 		gaps = append(gaps, r.Gaps...)
-		for j := range r.Rows {
-			b.addRow(&r.Rows[j])
-		}
+	}
+	err := in.eachRow(func(record int, row *ledger.Row) error {
+		b.addRow(row)
+		return visit(record, row)
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i := range in.Next.Rows {
 		b.addCurrentRow(&in.Next.Rows[i])
@@ -61,7 +88,7 @@ func BuildStored(in Stored, by string) *Report {
 	if len(in.Hidden) > 0 {
 		limits = append(limits, "idle cost of pools that other tenants may use is not shown: it would reveal their cost")
 	}
-	return b.build(Options{Period: period, By: by, Currency: in.Next.Currency}, append(limits, b.describeUnrequested()...))
+	return b.build(Options{Period: period, By: by, Currency: in.Next.Currency}, append(limits, b.describeUnrequested()...)), nil
 }
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

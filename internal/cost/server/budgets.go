@@ -34,65 +34,70 @@ func (s *server) answerBudgets(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, s.sumMonth(view))
+		answer, err := s.sumMonth(view)
+		return writeJSON(w, answer, err)
 	})
 }
 
 // sumMonth adds up the cost of each tenant in the month of a view, and forecasts it.
-func (s *server) sumMonth(view collect.View) budget.Answer {
+func (s *server) sumMonth(view collect.View) (budget.Answer, error) {
+	records, err := view.Select(store.Selection{Totals: true})
+	if err != nil {
+		return budget.Answer{}, err
+	}
+	defer records.Close()
 	f := report.NewForecaster(report.ByTenant, view.Now)
 	answer := budget.Answer{
 		Month: budget.FormatMonth(view.Now), Now: view.Now, Currency: view.Next.Currency,
-		Complete: isComplete(f.GetMonth(), view), Tenants: map[string]budget.Figures{},
+		Complete: isComplete(f.GetMonth(), view, records.Records), Tenants: map[string]budget.Figures{},
 	}
-	own := report.Stored{Now: view.Now, Next: view.Next, Records: make([]store.Record, len(view.Records))}
-	for i := range view.Records {
-		own.Records[i] = s.keepOwn(&view.Records[i])
+	own := report.Stored{Now: view.Now, Next: view.Next, Records: records.Records}
+	own.EachRow = func(visit func(record int, row *ledger.Row) error) error {
+		return records.EachRow(func(record int, row *ledger.Row) error {
+			if !s.keepOwn(&records.Records[record], row) {
+				return nil
+			}
+			return visit(record, row)
+		})
 	}
-	_ = report.ListStoredCharges(own, f.Add) // Add returns no error
+	if err := report.ListStoredCharges(own, f.Add); err != nil {
+		return budget.Answer{}, err
+	}
 	for name, amount := range f.SumSoFar() {
 		answer.Tenants[name] = budget.Figures{Spent: int64(amount)}
 	}
-	forecast, err := f.Finish(answer.Currency, nil)
-	if err != nil {
-		return answer // there is no complete day yet
+	// Without a complete day there is no forecast.
+	if forecast, err := f.Finish(answer.Currency, nil); err == nil {
+		for _, line := range forecast.Lines {
+			figures := answer.Tenants[line.Name]
+			month := int64(line.Month)
+			figures.Forecast = &month
+			answer.Tenants[line.Name] = figures
+		}
 	}
-	for _, line := range forecast.Lines {
-		figures := answer.Tenants[line.Name]
-		month := int64(line.Month)
-		figures.Forecast = &month
-		answer.Tenants[line.Name] = figures
-	}
-	return answer
+	return answer, nil
 }
 
-// keepOwn returns the rows of a record that belong to tenants, each as its own tenant's people may read it.
-func (s *server) keepOwn(r *store.Record) store.Record {
-	own := store.Record{Span: r.Span, Currency: r.Currency}
-	for i := range r.Rows {
-		row := r.Rows[i]
-		if row.Kind != ledger.Tenant || row.Tenant == "" {
-			continue
-		}
-		reader := &access{tenant: row.Tenant, namespaces: map[string]bool{}, whole: true}
-		keep := true
-		for _, f := range s.filters {
-			kept, _ := f.keep(reader, r, &row)
-			keep = keep && kept
-		}
-		if keep {
-			own.Rows = append(own.Rows, row)
-		}
+// keepOwn changes a row as its own tenant's people may read it. It returns false for a row that belongs to no tenant.
+func (s *server) keepOwn(r *store.Record, row *ledger.Row) bool {
+	if row.Kind != ledger.Tenant || row.Tenant == "" {
+		return false
 	}
-	return own
-}
-
-// isComplete reports whether a view has a record of each hour since a time, in one currency.
-func isComplete(since time.Time, view collect.View) bool {
-	for i := range view.Records {
-		if view.Records[i].Until.After(since) && view.Records[i].Currency != view.Next.Currency {
+	reader := &access{tenant: row.Tenant, whole: true}
+	for _, f := range s.filters {
+		if kept, _ := f.keep(reader, r, row); !kept {
 			return false
 		}
 	}
-	return len(store.FindMissing(ledger.Span{From: since, Until: view.Now}, view.Records)) == 0
+	return true
+}
+
+// isComplete reports whether a view has a record of each hour since a time, in one currency.
+func isComplete(since time.Time, view collect.View, records []store.Record) bool {
+	for i := range records {
+		if records[i].Until.After(since) && records[i].Currency != view.Next.Currency {
+			return false
+		}
+	}
+	return len(store.FindMissing(ledger.Span{From: since, Until: view.Now}, records)) == 0
 }

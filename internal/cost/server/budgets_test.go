@@ -56,7 +56,7 @@ func TestBudgets(t *testing.T) {
 func TestBudgetsOfMonth(t *testing.T) {
 	month := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	build := func(skip int) *world {
-		w := &world{collect.View{Now: now}}
+		w := &world{view: collect.View{Now: now}}
 		rows := []ledger.Row{row(ledger.Tenant, "shop", "shop-prod", "Deployment/web", "apps", 1_000_000, 0)}
 		w.view.Next = store.Record{Currency: "USD"}
 		for day := -3; month.AddDate(0, 0, day).Before(now); day++ {
@@ -65,7 +65,7 @@ func TestBudgetsOfMonth(t *testing.T) {
 				until = now
 			}
 			if day != skip {
-				w.view.Records = append(w.view.Records, store.Record{Span: ledger.Span{From: month.AddDate(0, 0, day), Until: until}, Currency: "USD", Rows: rows})
+				w.records = append(w.records, store.Record{Span: ledger.Span{From: month.AddDate(0, 0, day), Until: until}, Currency: "USD", Rows: rows})
 			}
 		}
 		return w
@@ -138,8 +138,11 @@ func TestBudgetsReveal(t *testing.T) {
 				pods := append(slices.Clone(own), makePods(r, "bank", "bank", 2, r.IntN(6))...)
 				s, _ := newTestServer()
 				s.filters = list
-				record := computeNeighbours(t, pods, 2)
-				spent[i] = s.sumMonth(collect.View{Records: []store.Record{record}, Next: record, Now: now}).Tenants["shop"].Spent
+				answer, err := s.sumMonth(makeView(computeNeighbours(t, pods, 2)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				spent[i] = answer.Tenants["shop"].Spent
 			}
 			most = max(most, spent[0]-spent[1], spent[1]-spent[0])
 		}

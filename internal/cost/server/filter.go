@@ -1,7 +1,6 @@
 package server
 
 import (
-	"maps"
 	"time"
 
 	"croft.dev/croft/internal/cost/collect"
@@ -50,37 +49,57 @@ func isExclusive(r *store.Record, pool, tenant string) bool {
 	return false
 }
 
-// filter returns the part of a view that a caller may read.
-func (s *server) filter(view collect.View, from time.Time, a *access) report.Stored {
-	in := report.Stored{From: from, Now: view.Now, Next: view.Next, Records: view.Records, Hidden: map[string]bool{}}
-	if a.cluster && len(a.namespaces) == 0 {
+// readsAll reports whether the caller reads the costs of the whole cluster.
+func (a *access) readsAll() bool { return a.cluster && len(a.namespaces) == 0 }
+
+// filter returns the part of a view, and of its records, that a caller may read.
+func (s *server) filter(view collect.View, records *store.Reading, from time.Time, a *access) report.Stored {
+	in := report.Stored{From: from, Now: view.Now, Next: view.Next, Records: records.Records, EachRow: records.EachRow}
+	if a.readsAll() {
 		return in
 	}
-	in.Records = make([]store.Record, len(view.Records))
-	for i := range view.Records {
-		in.Records[i] = s.filterRecord(&view.Records[i], a, in.Hidden)
+	in.Hidden = map[string]bool{}
+	in.Records = make([]store.Record, len(records.Records))
+	for i := range records.Records {
+		in.Records[i] = removeSums(&records.Records[i])
 	}
-	in.Next = s.filterRecord(&view.Next, a, in.Hidden)
+	in.EachRow = func(visit func(record int, row *ledger.Row) error) error {
+		return records.EachRow(func(record int, row *ledger.Row) error {
+			if !s.keepRow(a, &records.Records[record], row, in.Hidden) {
+				return nil
+			}
+			return visit(record, row)
+		})
+	}
+	in.Next = removeSums(&view.Next)
+	for i := range view.Next.Rows {
+		if row := view.Next.Rows[i]; s.keepRow(a, &view.Next, &row, in.Hidden) {
+			in.Next.Rows = append(in.Next.Rows, row)
+		}
+	}
 	return in
 }
 
-// filterRecord returns a record with the rows that a caller may read, and without the sums of all rows.
-func (s *server) filterRecord(r *store.Record, a *access, hidden map[string]bool) store.Record {
-	limited := store.Record{Span: r.Span, Currency: r.Currency, Gaps: r.Gaps, Missing: r.Missing}
-	for i := range r.Rows {
-		row, pools := r.Rows[i], map[string]bool{}
-		keep := true
-		for _, f := range s.filters {
-			kept, pool := f.keep(a, r, &row)
-			if pool != "" {
-				pools[pool] = true
-			}
-			keep = keep && kept
+// removeSums returns a record without its rows and the sums of all rows.
+func removeSums(r *store.Record) store.Record {
+	return store.Record{Span: r.Span, Currency: r.Currency, Gaps: r.Gaps, Missing: r.Missing}
+}
+
+// keepRow removes the parts of a row that a caller may not read, and adds the pools whose idle cost it has hidden. It returns
+// false if the caller may not read the row.
+func (s *server) keepRow(a *access, r *store.Record, row *ledger.Row, hidden map[string]bool) bool {
+	var pools []string
+	for _, f := range s.filters {
+		kept, pool := f.keep(a, r, row)
+		if !kept {
+			return false
 		}
-		if keep {
-			limited.Rows = append(limited.Rows, row)
-			maps.Copy(hidden, pools)
+		if pool != "" {
+			pools = append(pools, pool)
 		}
 	}
-	return limited
+	for _, pool := range pools {
+		hidden[pool] = true
+	}
+	return true
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"croft.dev/croft/internal/cost/collect"
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/price"
@@ -49,8 +48,16 @@ func readNeighbour(t *testing.T, pods []ledger.Pod, nodes int) *report.Report {
 	record := computeNeighbours(t, pods, nodes)
 	s, _ := newTestServer()
 	a := &access{tenant: "shop", namespaces: map[string]bool{"shop-prod": true}, whole: true}
-	view := collect.View{Records: []store.Record{record}, Next: record, Now: now}
-	return report.BuildStored(s.filter(view, record.From, a), report.ByWorkload)
+	view := makeView(record)
+	records, err := view.Select(store.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.BuildStored(s.filter(view, records, record.From, a), report.ByWorkload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // TestNoInference changes the neighbours in random hours of real divisions: their requests, their number, and

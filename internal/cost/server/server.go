@@ -22,6 +22,7 @@ import (
 
 	"croft.dev/croft/internal/cost/collect"
 	"croft.dev/croft/internal/cost/report"
+	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/declare/budget"
 )
 
@@ -37,13 +38,13 @@ const (
 	requestTimeout = 30 * time.Second
 	// reviewsPerSecond and reviewBurst limit the requests to the API server that clients can cause.
 	reviewsPerSecond, reviewBurst = 50, 200
-	// concurrentAnswers limits the memory: an answer for the whole cluster reads many records.
+	// concurrentAnswers limits the memory and the open files: an answer for the whole cluster reads many records.
 	concurrentAnswers = 4
 )
 
 // Source has the records.
 type Source interface {
-	// Read returns the records from a time until now.
+	// Read returns the state from a time until now.
 	Read(from time.Time) (collect.View, error)
 }
 
@@ -138,20 +139,37 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		if err := s.addTenant(r.Context(), access, caller, view.Tenants); err != nil {
 			return err
 		}
-		readable := s.filter(view, from, access)
-		switch r.URL.Path {
-		case HistoryPath:
-			return writeJSON(w, report.BuildHistory(readable, q.by))
-		case ChargesPath:
-			return writeCharges(w, report.BuildStored(readable, q.by), readable)
-		default:
-			return writeJSON(w, report.BuildStored(readable, q.by))
+		records, err := view.Select(selectRows(access, r.URL.Path, q.by))
+		if err != nil {
+			return err
 		}
+		defer records.Close()
+		readable := s.filter(view, records, from, access)
+		if r.URL.Path == HistoryPath {
+			history, err := report.BuildHistory(readable, q.by)
+			return writeJSON(w, history, err)
+		}
+		costs, err := report.BuildStored(readable, q.by)
+		if r.URL.Path == ChargesPath && err == nil {
+			return writeCharges(w, costs, readable)
+		}
+		return writeJSON(w, costs, err)
 	})
 }
 
-// writeJSON writes nothing if it returns an error.
-func writeJSON(w http.ResponseWriter, content any) error {
+// selectRows returns the rows that an answer needs. It is no guard: the filters are applied to each selected row.
+func selectRows(a *access, path, by string) store.Selection {
+	if !a.readsAll() {
+		return store.Selection{Tenant: &a.tenant}
+	}
+	return store.Selection{Totals: path != ChargesPath && report.UsesTotals(by)}
+}
+
+// writeJSON writes nothing if it gets or returns an error.
+func writeJSON(w http.ResponseWriter, content any, err error) error {
+	if err != nil {
+		return err
+	}
 	body, err := json.Marshal(content)
 	if err != nil {
 		return err

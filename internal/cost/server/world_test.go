@@ -88,9 +88,24 @@ func (r *reviews) Create(_ context.Context, o client.Object, _ ...client.CreateO
 
 // world is the content of a ledger. Shop and bank share the pool apps, and have the pools solo and vault for
 // themselves. The namespace shop-dev belonged to the bank until an hour ago, and so did the pool solo.
-type world struct{ view collect.View }
+type world struct {
+	view    collect.View
+	records []store.Record
+}
 
-func (w *world) Read(time.Time) (collect.View, error) { return w.view, nil }
+// Read returns a view that ignores selections: the filters alone must hide rows.
+func (w *world) Read(time.Time) (collect.View, error) {
+	v := w.view
+	v.Select = func(store.Selection) (*store.Reading, error) { return store.NewReading(w.records), nil }
+	return v, nil
+}
+
+// makeView returns a view of one record, which is also the next one.
+func makeView(r store.Record) collect.View {
+	w := &world{view: collect.View{Next: r, Now: now}, records: []store.Record{r}}
+	v, _ := w.Read(now) // no error
+	return v
+}
 
 // row returns a row of a workload, with its cost and its share of idle cost.
 func row(kind ledger.Kind, tenant, namespace, workload, pool string, cost, idle money.Amount) ledger.Row {
@@ -124,9 +139,9 @@ func newWorld() *world {
 		return store.Record{Span: span, Currency: "USD", Holder: "pod-of-ledger", Nodes: 123_456_789, Volumes: 5_555_555,
 			LoadBalancers: 98_765, Rows: rows, Exclusive: []store.Exclusive{{Pool: "solo", Tenant: solo}, vault}}
 	}
-	w := &world{collect.View{Now: now, Tenants: map[string]string{
+	w := &world{view: collect.View{Now: now, Tenants: map[string]string{
 		"shop-prod": "shop", "shop-dev": "shop", "bank": "bank", "kube-system": ""}}}
-	w.view.Records = []store.Record{record(hours(-2, -1), before, "bank"), record(hours(-1, 0), after, "shop")}
+	w.records = []store.Record{record(hours(-2, -1), before, "bank"), record(hours(-1, 0), after, "shop")}
 	w.view.Next = record(ledger.Span{From: now, Until: now.Add(time.Hour)}, after, "shop")
 	return w
 }

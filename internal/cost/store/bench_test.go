@@ -29,29 +29,80 @@ func makeLargeHour(n int) Record {
 	return r
 }
 
-// BenchmarkDay merges and reads a day with 30,000 rows an hour, and reports the size of its files.
-func BenchmarkDay(b *testing.B) {
-	var hours []Record
+// openLarge returns a store with the hours of a day with 30,000 rows an hour.
+func openLarge(b *testing.B) *Store {
+	b.Helper()
+	s, err := Open(b.TempDir(), func(file string, err error) { b.Errorf("%s: %v", file, err) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Lead(Leader{Identity: "bench"}); err != nil {
+		b.Fatal(err)
+	}
 	for n := range 24 {
-		hours = append(hours, makeLargeHour(n))
+		if err := s.WriteHour(makeLargeHour(n)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return s
+}
+
+// BenchmarkMerge merges a day, and reports the size of its files.
+func BenchmarkMerge(b *testing.B) {
+	s := openLarge(b)
+	of := ledger.Span{From: monday, Until: monday.Add(day)}
+	files, err := s.listFiles(hoursDir, of)
+	if err != nil {
+		b.Fatal(err)
 	}
 	for b.Loop() {
-		start := time.Now()
-		hourly, err := encode(hours)
+		r := &Reading{}
+		if err := s.addHours(r, files, of, Selection{}); err != nil {
+			b.Fatal(err)
+		}
+		sums, hours, err := mergeHours(of, r)
+		r.Close()
 		if err != nil {
 			b.Fatal(err)
 		}
-		daily, err := encode(sumDay(ledger.Span{From: monday, Until: monday.Add(day)}, hours))
-		if err != nil {
-			b.Fatal(err)
+		b.ReportMetric(float64(len(hours))*35/1e6, "MB/35-days")
+		b.ReportMetric(float64(len(sums))*396/1e6, "MB/13-months")
+	}
+}
+
+// BenchmarkSelect reads the sum and the hours of a day, and the hours of a day that is not complete. An answer about 30
+// days reads 29 sums, and 24 hours of two days.
+func BenchmarkSelect(b *testing.B) {
+	merged, hours := openLarge(b), openLarge(b)
+	if err := merged.Maintain(monday.Add(day)); err != nil {
+		b.Fatal(err)
+	}
+	tenant := "team-2500"
+	for _, of := range []struct {
+		name   string
+		store  *Store
+		period ledger.Span
+	}{
+		{"sum", merged, ledger.Span{From: monday, Until: monday.Add(day)}},
+		{"hours", merged, ledger.Span{From: monday.Add(time.Hour), Until: monday.Add(day)}},
+		{"files-of-hours", hours, ledger.Span{From: monday, Until: monday.Add(day)}},
+	} {
+		for name, selection := range map[string]Selection{"tenant": {Tenant: &tenant}, "totals": {Totals: true}, "rows": {}} {
+			b.Run(of.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					r, err := of.store.Select(of.period, selection)
+					if err != nil {
+						b.Fatal(err)
+					}
+					rows := 0
+					err = r.EachRow(func(int, *ledger.Row) error { rows++; return nil })
+					r.Close()
+					if err != nil || rows == 0 {
+						b.Fatal(rows, err)
+					}
+				}
+			})
 		}
-		b.ReportMetric(time.Since(start).Seconds(), "s/merge")
-		start = time.Now()
-		if _, err := decode(daily); err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms/read-of-a-day")
-		b.ReportMetric(float64(len(hourly))*35/1e6, "MB/35-days")
-		b.ReportMetric(float64(len(daily))*396/1e6, "MB/13-months")
 	}
 }

@@ -1,62 +1,25 @@
 package store
 
 import (
-	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
+	"math/bits"
 	"time"
 
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
 )
 
-// maxBody limits the size of a decompressed record.
+// maxBody limits the size of a decompressed block.
 const maxBody = 512 << 20
 
-var errDamaged = errors.New("the record is damaged")
+var errDamaged = errors.New("the content is damaged")
 
-// decode returns the intact records at the beginning of a file. The error describes the rest.
-func decode(file []byte) ([]Record, error) {
-	d := decoder{}
-	data, found := bytes.CutPrefix(file, []byte(magic))
-	if !found {
-		d.missing = 1
-		if data, found = bytes.CutPrefix(file, []byte(magic1)); !found {
-			return nil, errors.New("the file does not begin as a file of croft's costs")
-		}
-	}
-	payloads, torn := readFrames(data)
-	var records []Record
-	for _, payload := range payloads {
-		body, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(payload)), maxBody))
-		if err != nil {
-			return records, fmt.Errorf("record %d: %w", len(records)+1, err)
-		}
-		d.body = body
-		r, err := d.readRecord()
-		if err != nil {
-			return records, fmt.Errorf("record %d: %w", len(records)+1, err)
-		}
-		records = append(records, r)
-	}
-	if torn > 0 {
-		return records, fmt.Errorf("the last %d of %d bytes are damaged, after %d records", torn, len(file), len(records))
-	}
-	return records, nil
-}
-
+// decoder reads numbers and texts.
 type decoder struct {
-	// missing is the number of figures, the last ones, that the rows of the file lack.
-	missing  int
-	body     []byte
-	failed   bool
-	texts    []string
-	keys     []ledger.Key
-	previous [][valueCount]int64
+	body   []byte
+	failed bool
+	texts  []string
 }
 
 func (d *decoder) fail() {
@@ -93,17 +56,20 @@ func (d *decoder) readCount() int {
 	return int(n) //nolint:gosec // at most the length of the body
 }
 
-func (d *decoder) readText() string {
+// readText reads a text. A new text begins as an earlier one.
+func (d *decoder) readText(earlier string) string {
 	number := d.readNumber()
-	switch {
-	case number < uint64(len(d.texts)):
+	if number < uint64(len(d.texts)) {
 		return d.texts[number]
-	case number > uint64(len(d.texts)):
+	}
+	if number > uint64(len(d.texts)) || len(d.body) == 0 || int(d.body[0]) > len(earlier) {
 		d.fail()
 		return ""
 	}
+	shared := int(d.body[0])
+	d.body = d.body[1:]
 	length := d.readCount()
-	text := string(d.body[:length])
+	text := earlier[:shared] + string(d.body[:length])
 	d.body = d.body[length:]
 	d.texts = append(d.texts, text)
 	return text
@@ -118,59 +84,156 @@ func (d *decoder) readSpans() []ledger.Span {
 	return spans
 }
 
+// readRecord reads a record without its rows.
 func (d *decoder) readRecord() (Record, error) {
-	d.failed = false
 	spans := d.readSpans()
 	if len(spans) != 1 {
 		return Record{}, errDamaged
 	}
 	r := Record{Span: spans[0]}
 	r.Epoch, r.Revision = d.readNumber(), d.readNumber()
-	r.Holder, r.Currency = d.readText(), d.readText()
+	r.Holder, r.Currency = d.readText(""), d.readText("")
 	for _, sum := range []*money.Amount{&r.Nodes, &r.Volumes, &r.LoadBalancers} {
 		*sum = money.Amount(d.readSigned())
 	}
 	r.Gaps, r.Missing = d.readSpans(), d.readSpans()
 	for range d.readCount() {
-		r.Exclusive = append(r.Exclusive, Exclusive{d.readText(), d.readText()})
+		r.Exclusive = append(r.Exclusive, Exclusive{d.readText(""), d.readText("")})
 	}
-	r.Rows = d.readRows()
-	if d.failed || len(d.body) > 0 {
+	if d.failed {
 		return Record{}, errDamaged
 	}
 	return r, nil
 }
 
-func (d *decoder) readRows() []ledger.Row {
-	count := d.readCount()
-	figures := valueCount - d.missing
-	if count > len(d.body)/(1+figures) { // each row has a byte at least for its key and each figure
-		d.fail()
-		return nil
+// readBlocks reads the places of blocks, of which the first begins at an offset, and returns the offset after the last.
+func (d *decoder) readBlocks(offset int64) ([]block, int64, error) {
+	var blocks []block
+	last := ""
+	for range d.readCount() {
+		b := block{last: d.readText(last), offset: offset}
+		length := d.readNumber()
+		if d.failed || length > maxFrame+frameHeader || len(blocks) > 0 && b.last <= last {
+			return nil, 0, errDamaged
+		}
+		b.length = int(length) //nolint:gosec // at most maxFrame and a header
+		blocks = append(blocks, b)
+		offset += int64(length) //nolint:gosec // at most maxFrame and a header
+		last = b.last
 	}
-	rows := make([]ledger.Row, 0, count)
+	if d.failed {
+		return nil, 0, errDamaged
+	}
+	return blocks, offset, nil
+}
+
+// rowDecoder reads the rows of a block. Its memory is used for all blocks.
+type rowDecoder struct {
+	// decoder has the keys, and masks the numbers of the figures that follow in values.
+	decoder
+	masks    []byte
+	values   [valueCount][]byte
+	keys     []ledger.Key
+	lastKey  [keyFields]string
+	previous [][valueCount]int64
+	row      ledger.Row
+}
+
+// begin begins a block.
+func (d *rowDecoder) begin(body []byte) error {
+	d.decoder = decoder{body: body, texts: d.texts[:0]}
+	d.keys, d.previous, d.lastKey = d.keys[:0], d.previous[:0], [keyFields]string{}
+	var lengths [2 + valueCount]int
+	for i := range lengths {
+		lengths[i] = d.readCount()
+	}
+	rest := d.body
+	for i, length := range lengths {
+		if d.failed || length > len(rest) {
+			return errDamaged
+		}
+		switch i {
+		case 0:
+			d.body = rest[:length]
+		case 1:
+			d.masks = rest[:length]
+		default:
+			d.values[i-2] = rest[:length]
+		}
+		rest = rest[length:]
+	}
+	if len(rest) > 0 {
+		return errDamaged
+	}
+	return nil
+}
+
+// end returns an error if the block has more than was read.
+func (d *rowDecoder) end() error {
+	rest := len(d.body) + len(d.masks)
+	for _, column := range d.values {
+		rest += len(column)
+	}
+	if d.failed || rest > 0 {
+		return errDamaged
+	}
+	return nil
+}
+
+// readRows reads the rows of the next record. visit must not keep a row.
+func (d *rowDecoder) readRows(visit func(*ledger.Row) error) error {
 	next := uint64(0)
+	count := d.readNumber()
+	if d.failed || count > uint64(len(d.masks)) {
+		return errDamaged
+	}
 	for range count {
 		number := next + d.readNumber()
-		switch {
-		case d.failed || number < next || number > uint64(len(d.keys)):
-			d.fail()
-			return nil
-		case number == uint64(len(d.keys)):
-			var texts [keyFields]string
-			for i := range texts {
-				texts[i] = d.readText()
-			}
-			d.keys, d.previous = append(d.keys, makeKey(texts)), append(d.previous, [valueCount]int64{})
+		if d.failed || number < next || number > uint64(len(d.keys)) {
+			return errDamaged
 		}
-		for i := range figures {
-			d.previous[number][i] += d.readSigned()
+		if number == uint64(len(d.keys)) {
+			d.keys, d.previous = append(d.keys, d.readKey()), append(d.previous, [valueCount]int64{})
 		}
-		row := ledger.Row{Key: d.keys[number]}
-		setValues(&row, d.previous[number])
-		rows = append(rows, row)
+		if !d.readValues(&d.previous[number]) {
+			return errDamaged
+		}
+		d.row = ledger.Row{Key: d.keys[number]}
+		setValues(&d.row, d.previous[number])
+		d.row.Weight += predictWeight(&d.row)
+		if err := visit(&d.row); err != nil {
+			return err
+		}
 		next = number + 1
 	}
-	slices.SortFunc(rows, func(a, b ledger.Row) int { return a.Compare(b.Key) })
-	return rows
+	return nil
+}
+
+func (d *rowDecoder) readKey() ledger.Key {
+	mask := d.readNumber()
+	for i := range d.lastKey {
+		if mask&(1<<i) != 0 {
+			d.lastKey[i] = d.readText(d.lastKey[i])
+		}
+	}
+	return makeKey(d.lastKey)
+}
+
+// readValues changes figures by their differences. It returns false at the end of the data.
+func (d *rowDecoder) readValues(values *[valueCount]int64) bool {
+	if d.failed || len(d.masks) == 0 {
+		return false
+	}
+	mask := d.masks[0]
+	d.masks = d.masks[1:]
+	for ; mask != 0; mask &= mask - 1 {
+		i := bits.TrailingZeros8(mask)
+		n, size := binary.Varint(d.values[i])
+		if size <= 0 {
+			return false
+		}
+		values[i] += n
+		d.values[i] = d.values[i][size:]
+	}
+	return true
 }

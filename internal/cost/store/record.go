@@ -33,26 +33,27 @@ type Record struct {
 	Gaps, Missing []ledger.Span
 	// Exclusive are the pools that one tenant alone used and was declared to use.
 	Exclusive []Exclusive
-	// Rows are in the order of their keys.
+	// Rows are in the order of their keys. The records of a Reading have none.
 	Rows []ledger.Row
 }
 
 // Exclusive is a pool, and its only tenant.
 type Exclusive struct{ Pool, Tenant string }
 
-// sumDay adds up the hours of a day, in one record for each currency. The hours are in order, and in
-// the past of now.
-func sumDay(day ledger.Span, hours []Record) []Record {
-	var all []Record
-	for _, currency := range listCurrencies(hours) {
+// sumHours adds up the hours of a day, in one record for each currency, without rows. of has the number of the sum to
+// which each hour belongs. The hours are in order, and in the past of now.
+func sumHours(day ledger.Span, hours []Record) (sums []Record, of []int) {
+	of = make([]int, len(hours))
+	for n, currency := range listCurrencies(hours) {
 		sum := Record{Span: day, Currency: currency}
-		rows, hoursOf := map[ledger.Key]*ledger.Row{}, map[Exclusive]int{}
+		hoursOf := map[Exclusive]int{}
 		count := 0
 		for i := range hours {
 			h := &hours[i]
 			if h.Currency != currency {
 				continue
 			}
+			of[i] = n
 			count++
 			sum.Version, sum.Holder = maxVersion(sum.Version, h.Version), h.Holder
 			sum.Nodes += h.Nodes
@@ -62,24 +63,19 @@ func sumDay(day ledger.Span, hours []Record) []Record {
 			for _, e := range h.Exclusive {
 				hoursOf[e]++
 			}
-			addRows(rows, h.Rows)
 		}
-		for e, n := range hoursOf {
-			if n == count {
+		for e, times := range hoursOf {
+			if times == count {
 				sum.Exclusive = append(sum.Exclusive, e)
 			}
 		}
 		slices.SortFunc(sum.Exclusive, CompareExclusive)
-		for _, row := range rows {
-			sum.Rows = append(sum.Rows, *row)
-		}
-		slices.SortFunc(sum.Rows, func(a, b ledger.Row) int { return a.Compare(b.Key) })
-		all = append(all, sum)
+		sums = append(sums, sum)
 	}
-	if len(all) > 0 {
-		all[0].Missing = FindMissing(day, hours)
+	if len(sums) > 0 {
+		sums[0].Missing = FindMissing(day, hours)
 	}
-	return all
+	return sums, of
 }
 
 func listCurrencies(records []Record) []string {
@@ -103,20 +99,51 @@ func CompareExclusive(a, b Exclusive) int {
 	return cmp.Or(strings.Compare(a.Pool, b.Pool), strings.Compare(a.Tenant, b.Tenant))
 }
 
-func addRows(sums map[ledger.Key]*ledger.Row, rows []ledger.Row) {
-	for i := range rows {
-		row := &rows[i]
-		sum := sums[row.Key]
-		if sum == nil {
-			sum = &ledger.Row{Key: row.Key}
-			sums[row.Key] = sum
+// sumRows adds up the rows with the same key, which key returns, in the order of their keys.
+func sumRows(key func(*ledger.Row) ledger.Key, lists ...[]ledger.Row) []ledger.Row {
+	numbers := map[ledger.Key]int{}
+	var sums []ledger.Row
+	for _, rows := range lists {
+		for i := range rows {
+			k := key(&rows[i])
+			n, found := numbers[k]
+			if !found {
+				n = len(sums)
+				numbers[k], sums = n, append(sums, ledger.Row{Key: k})
+			}
+			values, added := listValues(&sums[n]), listValues(&rows[i])
+			for j := range values {
+				values[j] += added[j]
+			}
+			setValues(&sums[n], values)
 		}
-		values, added := listValues(sum), listValues(row)
-		for j := range values {
-			values[j] += added[j]
-		}
-		setValues(sum, values)
 	}
+	slices.SortFunc(sums, compareRows)
+	return sums
+}
+
+func compareRows(a, b ledger.Row) int { return a.Compare(b.Key) }
+
+func getKey(r *ledger.Row) ledger.Key { return r.Key }
+
+// AnyNamespace is the namespace of a total of rows in namespaces.
+const AnyNamespace = "*"
+
+// makeTotalKey returns the key of the total to which a row belongs. Reports name the types of nodes and volumes without
+// a price, and count workloads without requests: these stay distinct.
+func makeTotalKey(r *ledger.Row) ledger.Key {
+	k := r.Key
+	if r.Unpriced == 0 {
+		k.CapacityType, k.InstanceType = "", ""
+	}
+	if r.IsUnrequested() {
+		return k
+	}
+	k.Workload = ""
+	if k.Namespace != "" {
+		k.Namespace = AnyNamespace
+	}
+	return k
 }
 
 // FindMissing returns the parts of a period that no record covers. The records are in order.

@@ -1,5 +1,5 @@
 // Package store keeps the cost of each hour for 35 days, and of each day for 13 months, in files that
-// survive a kill at any point.
+// survive a kill at any point. An answer about one tenant reads only this tenant's part of each file.
 //
 // A complete hour is a file of its own, which is written under another name, flushed and renamed. When a
 // day is complete, its hours become one file, and their sum another one. An hour has an identity: a
@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,10 @@ const (
 // ErrFenced means that another process leads now: this one must not write.
 var ErrFenced = errors.New("another process leads now")
 
+// errOtherForm means that a file of records has another form than the present one. There is no release of croft whose
+// files have one.
+var errOtherForm = errors.New("another version of croft wrote this file: run that version, or name an empty directory")
+
 // Leader is a holder of the lease.
 type Leader struct {
 	Identity string `json:"identity"`
@@ -64,7 +69,7 @@ type fence struct {
 	Epoch uint64 `json:"epoch"`
 }
 
-// Store is a directory with records. It is not safe for concurrent writes; Read may be concurrent.
+// Store is a directory with records. It is not safe for concurrent writes; Select and Read may be concurrent.
 type Store struct {
 	directory string
 	leader    fence
@@ -92,8 +97,12 @@ func Open(directory string, onDamage func(file string, err error)) (*Store, erro
 	return &Store{directory: directory, onDamage: onDamage, onStep: func(string) error { return nil }}, nil
 }
 
-// Lead makes this process the writer. It returns ErrFenced if a later holder of the same lease leads.
+// Lead makes this process the writer. It returns ErrFenced if a later holder of the same lease leads, and an error if
+// another version of croft wrote a file: Maintain would remove it as damaged.
 func (s *Store) Lead(leader Leader) error {
+	if err := s.checkForms(); err != nil {
+		return err
+	}
 	current, err := s.readFence()
 	if err != nil {
 		return err
@@ -110,6 +119,39 @@ func (s *Store) Lead(leader Leader) error {
 		return err
 	}
 	return s.writeFile(s.fenceFile(), data)
+}
+
+// checkForms returns an error if a file of records has another form.
+func (s *Store) checkForms() error {
+	for _, directory := range []string{hoursDir, daysDir, sumsDir} {
+		files, err := s.listFiles(directory, always)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := checkForm(f.path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkForm(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // the leader removed it meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	start := make([]byte, len(magic))
+	n, _ := io.ReadFull(f, start) // a file that cannot be read is damaged
+	if err := checkMagic(start[:n]); errors.Is(err, errOtherForm) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 func (s *Store) fenceFile() string { return filepath.Join(s.directory, "leader.json") }
@@ -192,21 +234,4 @@ func (s *Store) listFiles(directory string, period ledger.Span) ([]file, error) 
 		return cmp.Or(a.period.From.Compare(b.period.From), cmp.Compare(a.epoch, b.epoch))
 	})
 	return files, nil
-}
-
-// readFile returns the intact records of a file. A file that was removed meanwhile has none: its records
-// are in another file.
-func (s *Store) readFile(f file) ([]Record, error) {
-	data, err := os.ReadFile(f.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	records, err := decode(data)
-	if err != nil {
-		s.onDamage(f.path, err)
-	}
-	return records, nil
 }

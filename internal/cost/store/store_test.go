@@ -1,12 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,37 +119,17 @@ func equalRecords(a, b []Record) bool {
 	return true
 }
 
-// TestTruncated cuts a file at each byte, and expects all complete records before it, and a report.
-func TestTruncated(t *testing.T) {
-	records := []Record{makeRecord(0, 1), makeRecord(1, 2), makeRecord(2, 3)}
-	var ends []int
-	for n := range records {
-		data, err := encode(records[:n+1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends = append(ends, len(data))
-	}
-	data, err := encode(records)
+// decode returns the records of a file with all their rows.
+func decode(data []byte) ([]Record, error) {
+	file, err := readIndex(bytes.NewReader(data))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	for length := range len(data) {
-		complete := 0
-		for complete < len(ends) && ends[complete] <= length {
-			complete++
-		}
-		got, err := decode(data[:length])
-		isEnd := length == len(magic) || complete > 0 && ends[complete-1] == length
-		if (err == nil) != isEnd || !equalRecords(got, records[:complete]) {
-			t.Fatalf("%d of %d bytes: %d records, want %d; error %v", length, len(data), len(got), complete, err)
-		}
-		// A file system may fill the end of a file with zeros.
-		filled := append(append([]byte{}, data[:length]...), make([]byte, 64)...)
-		if got, err := decode(filled); err == nil || len(got) > complete+1 {
-			t.Fatalf("%d of %d bytes and zeros: %d records, error %v", length, len(data), len(got), err)
-		}
+	p := part{file: file, blocks: file.rows}
+	for i := range file.records {
+		p.records = append(p.records, i)
 	}
+	return (&Reading{Records: file.records, parts: []part{p}}).Collect()
 }
 
 // TestReplace expects the last write of an hour only, also after it is part of a day.
@@ -282,35 +264,32 @@ func TestTwoLeaders(t *testing.T) {
 	}
 }
 
-// TestFirstForm reads a file that was written before rows had a weight.
-func TestFirstForm(t *testing.T) {
-	want := makeRecord(0, 1)
-	e := encoder{texts: map[string]uint64{}, keys: map[ledger.Key]uint64{}}
-	rows := want.Rows
-	want.Rows = nil
-	if err := e.addRecord(&want); err != nil {
-		t.Fatal(err)
-	}
-	e.body = e.body[:len(e.body)-1] // without the number of rows
-	e.addCount(len(rows))
-	for i := range rows {
-		rows[i].Weight = 0
-		e.addNumber(0)
-		for _, text := range listTexts(rows[i].Key) {
-			e.addText(text)
+// TestOtherForm expects that a process does not lead a store with files of another version of croft, since a merge would
+// remove them.
+func TestOtherForm(t *testing.T) {
+	for _, name := range []string{"hours/20261123T01.000000000001", "days/20261123.000000000001", "sums/20261123.000000000001"} {
+		directory := t.TempDir()
+		reports := 0
+		s, err := Open(directory, func(string, error) { reports++ })
+		if err != nil {
+			t.Fatal(err)
 		}
-		figures := listValues(&rows[i])
-		for _, figure := range figures[:valueCount-1] {
-			e.addSigned(figure)
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, []byte("croft cost 2\nrecords"), 0o600); err != nil {
+			t.Fatal(err)
 		}
-	}
-	want.Rows = rows
-	payload, err := compress(e.body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := decode(appendFrame([]byte(magic1), payload))
-	if err != nil || len(rows) == 0 || !equalRecords(got, []Record{want}) {
-		t.Errorf("%v: %+v, want %+v", err, got, want)
+		if err := s.Lead(Leader{"pod-1", "lease", 1}); !errors.Is(err, errOtherForm) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if records := readAll(t, s, ledger.Span{From: monday, Until: monday.Add(day)}); len(records) > 0 || reports == 0 {
+			t.Errorf("%s: %d records, %d reports", name, len(records), reports)
+		}
+		// A damaged file is no other form.
+		if err := os.WriteFile(path, []byte("croft"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Lead(Leader{"pod-1", "lease", 1}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
