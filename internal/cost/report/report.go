@@ -202,10 +202,12 @@ func (b *builder) addCurrentRow(row *ledger.Row) {
 
 func (b *builder) findLine(row *ledger.Row) *Line {
 	name, rank := b.nameLine(row)
-	if b.lines[name] == nil {
-		b.lines[name] = &Line{Name: name, rank: rank}
+	line := b.lines[name]
+	if line == nil {
+		line = &Line{Name: name, rank: rank}
+		b.lines[name] = line
 	}
-	return b.lines[name]
+	return line
 }
 
 // nameLine returns the name of a row's line, and its rank in the order of lines.

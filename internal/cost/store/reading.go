@@ -11,7 +11,7 @@ import (
 
 // Selection are the rows of an answer. The zero value selects all.
 type Selection struct {
-	// Tenant selects the rows of one tenant, or of none if it is empty.
+	// Tenant selects the rows of one tenant. The rows without a tenant, such as idle capacity, have an empty one.
 	Tenant *string
 	// Totals selects totals instead of the rows of all tenants: the sum of the rows that differ only in their
 	// namespace, workload, capacity type and instance type. Such a row has AnyNamespace if its rows are in
