@@ -3,7 +3,6 @@
 package money
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -37,8 +36,12 @@ func (a Amount) Format(decimals int) string {
 		unit *= 10
 	}
 	rounded := (int64(a) + unit/2) / unit * unit
-	text := fmt.Sprintf("%d.%06d", rounded/int64(Unit), rounded%int64(Unit))
-	return text[:len(text)-6+decimals]
+	digits := strconv.FormatInt(rounded, 10)
+	if missing := 7 - len(digits); missing > 0 {
+		digits = "0000000"[:missing] + digits
+	}
+	whole := len(digits) - 6
+	return digits[:whole] + "." + digits[whole:whole+decimals]
 }
 
 // String returns the amount with all of its decimals.
@@ -46,14 +49,14 @@ func (a Amount) String() string { return a.Format(6) }
 
 // MarshalJSON writes the amount as a text, since many programs read numbers of JSON as floating
 // point numbers.
-func (a Amount) MarshalJSON() ([]byte, error) { return json.Marshal(a.String()) }
+func (a Amount) MarshalJSON() ([]byte, error) { return []byte(`"` + a.String() + `"`), nil }
 
-// UnmarshalJSON reads an amount as MarshalJSON writes it.
+// UnmarshalJSON reads an amount as MarshalJSON writes it. An answer of the ledger has tens of thousands.
 func (a *Amount) UnmarshalJSON(data []byte) error {
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return err
+	if len(data) < 2 || data[0] != '"' {
+		return fmt.Errorf("%s is no text with an amount", data)
 	}
+	text := string(data[1 : len(data)-1])
 	units, decimals, _ := strings.Cut(text, ".")
 	millionths, err := strconv.ParseInt(units+decimals, 10, 64)
 	if err != nil || len(decimals) != 6 {
