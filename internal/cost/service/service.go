@@ -56,7 +56,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	s, err := store.Open(o.Directory, func(file string, err error) {
-		o.Log.Error("a file of the ledger is damaged: its other records are used", "file", file, "error", err)
+		o.Log.Error("a file of the ledger is damaged: answers that need the damaged part lack its hours", "file", file, "error", err)
 	})
 	if err != nil {
 		return err
