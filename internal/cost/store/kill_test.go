@@ -97,8 +97,8 @@ func TestKill(t *testing.T) {
 			t.Fatalf("kill at step %d: %v", kill, err)
 		}
 		checkSurvivor(t, directory, kill, acknowledged, entries)
-		if sum := readAll(t, openLeader(t, directory, 3), always); sumNodes(sum) != everything || sumRows(sum) != everything {
-			t.Fatalf("kill at step %d: nodes %b and rows %b", kill, sumNodes(sum), sumRows(sum))
+		if sum := readAll(t, openLeader(t, directory, 3), always); sumNodes(sum) != everything || sumCosts(sum) != everything {
+			t.Fatalf("kill at step %d: nodes %b and rows %b", kill, sumNodes(sum), sumCosts(sum))
 		}
 		if err == nil {
 			break // no step is left
@@ -150,7 +150,7 @@ func checkSurvivor(t *testing.T, directory string, kill int, acknowledged map[in
 	}
 }
 
-func sumRows(records []Record) (sum money.Amount) {
+func sumCosts(records []Record) (sum money.Amount) {
 	for i := range records {
 		for j := range records[i].Rows {
 			sum += records[i].Rows[j].Cost
