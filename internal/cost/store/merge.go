@@ -200,7 +200,7 @@ func (t *tenantReader) fill() error {
 	return nil
 }
 
-// nextTenant returns the rows of the next tenant of all files, by record. There are none after the last one.
+// nextTenant returns the rows of the next tenant of all files, by record. After the last tenant, rows is nil.
 func nextTenant(readers []*tenantReader, records int) (tenant string, rows [][]ledger.Row, err error) {
 	for _, t := range readers {
 		if err := t.fill(); err != nil {

@@ -35,7 +35,7 @@ type part struct {
 	blocks []block
 	// records are the numbers in the reading of the file's records. Those that are not in the reading have -1.
 	records []int
-	// Without a file, rows are those of the record with this number.
+	// Without a file, rows has the rows of the record with this number.
 	rows   []ledger.Row
 	number int
 }
