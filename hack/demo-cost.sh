@@ -47,7 +47,7 @@ show go run ./hack/costmonth --data-dir "$costs/ledger" --prices "$costs/prices.
 
 chapter "croft ledger continues the month with the nodes and pods of this cluster, and serves it"
 background ledger bin/croft ledger --kubeconfig "$kubeconfig" --data-dir "$costs/ledger" --prices "$costs/prices.yaml" \
-  --addr 127.0.0.1:0 --health-addr 0 --leader-elect=false --tls-cert-file "$costs/tls.crt" --tls-private-key-file "$costs/tls.key" </dev/null
+  --addr 127.0.0.1:0 --health-addr 0 --metrics-addr 0 --leader-elect=false --tls-cert-file "$costs/tls.crt" --tls-private-key-file "$costs/tls.key" </dev/null
 eventually "croft ledger" find_address ledger
 ledger=(--ledger "https://$(find_address ledger)" --certificate-authority "$costs/tls.crt")
 add_reader auditor croft-system croft-auditor clusterrolebinding

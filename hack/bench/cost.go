@@ -238,7 +238,7 @@ func (l *ledgerBench) start(ctx context.Context, croft, kubeconfig string) (stop
 	}
 	l.client = ledgerclient.New(target, authorities)
 	cmd := exec.Command(croft, "ledger", "--kubeconfig", kubeconfig, "--data-dir", l.records, "--addr", address, "--health-addr", "0",
-		"--leader-elect=false", "--tls-cert-file", certFile, "--tls-private-key-file", keyFile)
+		"--metrics-addr", "0", "--leader-elect=false", "--tls-cert-file", certFile, "--tls-private-key-file", keyFile)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -29,7 +29,11 @@ Hours are stored in --data-dir for 35 days, and days for 13 months. The current 
 visible within a minute. An hour is final ten minutes after its end. The process may be
 killed at any time: objects that then disappear unobserved are estimated.
 
-Prices have the sources of croft cost, and are read again every minute.`,
+Prices have the sources of croft cost, and are read again every minute.
+
+Metrics for Prometheus are at --metrics-addr, without amounts, since it asks for no token. The
+cost of the whole cluster is in the metrics at /v1/metrics of --addr, for users who may get
+costs/metrics.croft.dev in the whole cluster.`,
 		Example: `  croft ledger --data-dir /var/lib/croft --tls-cert-file tls.crt --tls-private-key-file tls.key
   croft ledger --data-dir /var/lib/croft --tls-cert-file tls.crt --tls-private-key-file tls.key --prices prices.yaml \
     --karpenter-metrics http://karpenter.kube-system:8080/metrics`,
@@ -58,6 +62,7 @@ Prices have the sources of croft cost, and are read again every minute.`,
 	c.Flags().StringVar(&o.Serving.CertFile, "tls-cert-file", "", "path of the serving certificate; reloaded when it changes")
 	c.Flags().StringVar(&o.Serving.KeyFile, "tls-private-key-file", "", "path of the serving certificate's private key")
 	c.Flags().StringVar(&o.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
+	c.Flags().StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of /metrics, without amounts; 0 for none")
 	c.Flags().BoolVar(&o.LeaderElect, "leader-elect", true, "elect a leader: of several replicas, only one works")
 	for _, required := range []string{"data-dir", "tls-cert-file", "tls-private-key-file"} {
 		_ = c.MarkFlagRequired(required)

@@ -2,5 +2,5 @@
 // division of their cost, and the ledger, which observes a cluster, stores the cost of each hour, and
 // answers users within their rights. Only its packages store, collect, server and service do I/O.
 //
-// It may import: declare, access.
+// It may import: declare, access, operate.
 package cost

@@ -37,6 +37,10 @@ type Options struct {
 	ReadPrices func(context.Context) (*price.List, error)
 	Clock      clock.WithTicker
 	Log        *slog.Logger
+	// OnStored is called for each hour after it has been stored, and OnFailed for each failed attempt to write
+	// the store. Both are optional.
+	OnStored func(*store.Record)
+	OnFailed func()
 }
 
 // Collector observes a cluster while it leads.
@@ -55,7 +59,15 @@ type Collector struct {
 }
 
 // New returns a Collector.
-func New(o Options) *Collector { return &Collector{Options: o} }
+func New(o Options) *Collector {
+	if o.OnStored == nil {
+		o.OnStored = func(*store.Record) {}
+	}
+	if o.OnFailed == nil {
+		o.OnFailed = func() {}
+	}
+	return &Collector{Options: o}
+}
 
 // begin continues the journal. The objects must then be set, before finish.
 func (c *Collector) begin(ctx context.Context) error {
@@ -133,6 +145,7 @@ func (c *Collector) run(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
+			c.OnFailed()
 			c.Log.ErrorContext(ctx, "the ledger cannot be written: it is tried again", "error", err)
 		}
 	}
@@ -198,10 +211,14 @@ func (c *Collector) compute(ctx context.Context) error {
 		c.first = r.final[n-1].Until
 		c.tracker.timeline.Forget(c.first.Unix())
 	}
-	stored := c.first
+	stored, final := c.first, r.final
 	r.final = nil
 	c.results, c.computed = r, now
 	c.mu.Unlock()
+	// Not in the loop above: if a later hour cannot be written, all of them are written again.
+	for i := range final {
+		c.OnStored(&final[i])
+	}
 	if stored.Equal(c.maintained) {
 		return nil
 	}
@@ -260,4 +277,15 @@ func (c *Collector) Check() error {
 		return errStarting
 	}
 	return nil
+}
+
+// GetLatest returns the end of the stored hours, and the hour that begins now, if nothing changes. It does not read
+// the store.
+func (c *Collector) GetLatest() (stored time.Time, next store.Record, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.computed.IsZero() {
+		return time.Time{}, store.Record{}, errStarting
+	}
+	return c.first, c.results.next, nil
 }

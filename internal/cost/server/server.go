@@ -14,6 +14,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -57,6 +58,8 @@ type Reviewer interface {
 type Options struct {
 	Source  Source
 	Reviews Reviewer
+	// Metrics serves metrics with sums of costs.
+	Metrics http.Handler
 	Log     *slog.Logger
 	// Now returns the time.
 	Now func() time.Time
@@ -85,8 +88,10 @@ func (s *server) newRoutes() http.Handler {
 	mux.HandleFunc(ChargesPath, s.answer)
 	mux.HandleFunc(budget.Path, s.answerBudgets)
 	mux.HandleFunc(HistoryPath, s.answer)
+	mux.HandleFunc(MetricsPath, s.answerMetrics)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.refuse(w, &refusal{http.StatusNotFound, "there are only " + Path + ", " + ChargesPath + ", " + HistoryPath + " and " + budget.Path})
+		s.refuse(w, &refusal{http.StatusNotFound, "there are only " + strings.Join([]string{Path, ChargesPath, HistoryPath, MetricsPath}, ", ") +
+			" and " + budget.Path})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// No cache may keep an answer that one user's token has opened.

@@ -42,14 +42,18 @@ var users = map[string]struct {
 	"auditor-token": {"auditor", []string{"*"}},
 	"none-token":    {"none", nil},
 	"nameless":      {"", []string{"*"}},
+	"scraper-token": {scraper, nil},
 	// These tokens are for the audience of the ledger.
 	"operator-token":       {operator, nil},
 	"auditor-ledger-token": {"auditor", []string{"*"}},
 	"robot-ledger-token":   {"system:serviceaccount:shop-dev:ci", []string{"shop-dev"}},
 }
 
-// operator is the user with the right to read budgets.
-const operator = "system:serviceaccount:croft-system:croft"
+// operator is the user with the right to read budgets, and scraper the one with the right to read metrics.
+const (
+	operator = "system:serviceaccount:croft-system:croft"
+	scraper  = "system:serviceaccount:monitoring:prometheus"
+)
 
 // reviews answers as an API server would.
 type reviews struct {
@@ -79,7 +83,8 @@ func (r *reviews) Create(_ context.Context, o client.Object, _ ...client.CreateO
 				review.Status.Allowed = true
 			}
 		}
-		if attributes.Subresource == budget.Subresource && review.Spec.User == operator && attributes.Namespace == "" {
+		if attributes.Subresource == budget.Subresource && review.Spec.User == operator && attributes.Namespace == "" ||
+			attributes.Subresource == MetricsSubresource && review.Spec.User == scraper && attributes.Namespace == "" {
 			review.Status.Allowed = true
 		}
 	}
@@ -148,7 +153,9 @@ func newWorld() *world {
 
 func newTestServer() (*server, *reviews) {
 	r := &reviews{}
-	return newServer(Options{Source: newWorld(), Reviews: r, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}), r
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, sumOfAll) })
+	return newServer(Options{Source: newWorld(), Reviews: r, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return now }}), r
 }
 
 // ask sends a request: "METHOD TARGET", a user's token, and further headers as "Name: value".

@@ -6,11 +6,13 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -88,12 +90,14 @@ func TestLedger(t *testing.T) {
 	createInstalledRights(f)
 	viewer, viewerSubject := newAccount("shop", "viewer")
 	auditor, auditorSubject := newAccount("shop", "auditor")
-	f.Create(viewer, auditor)
+	scraper, scraperSubject := newAccount("shop", "scraper")
+	f.Create(viewer, auditor, scraper)
 	costs := rbacv1.PolicyRule{APIGroups: []string{"croft.dev"}, Resources: []string{"costs"}, Verbs: []string{"get"}}
 	addRights(f, "viewer", "shop", viewerSubject, costs)
 	addRights(f, "auditor", "", auditorSubject, costs)
+	addRights(f, "scraper", "", scraperSubject, rbacv1.PolicyRule{APIGroups: []string{"croft.dev"}, Resources: []string{"costs/metrics"}, Verbs: []string{"get"}})
 	tokens := map[string]string{"guess": "a.b.c"}
-	for _, account := range []*corev1.ServiceAccount{viewer, auditor} {
+	for _, account := range []*corev1.ServiceAccount{viewer, auditor, scraper} {
 		request := &authenticationv1.TokenRequest{}
 		if err := f.Client.SubResource("token").Create(t.Context(), account, request); err != nil {
 			t.Fatal(err)
@@ -102,7 +106,15 @@ func TestLedger(t *testing.T) {
 	}
 	directory := t.TempDir()
 	for range 2 {
-		ask, stop := runService(f, directory)
+		get, stop := runService(f, directory)
+		ask := func(query, token string) (int, report.Report, error) {
+			var r report.Report
+			status, body, err := get(server.Path+query, token)
+			if err == nil {
+				err = json.Unmarshal(body, &r)
+			}
+			return status, r, err
+		}
 		f.Await("an answer", func() string {
 			if status, _, err := ask("", tokens["auditor"]); status != http.StatusOK {
 				return fmt.Sprint(status, err)
@@ -118,6 +130,7 @@ func TestLedger(t *testing.T) {
 			{"?namespace=shop", "viewer", http.StatusOK, "shop 0.090000 true"},
 			{"", "viewer", http.StatusForbidden, ""},
 			{"?namespace=default", "viewer", http.StatusForbidden, ""},
+			{"", "scraper", http.StatusForbidden, ""},
 			{"", "guess", http.StatusUnauthorized, ""},
 			{"", "", http.StatusUnauthorized, ""},
 		} {
@@ -128,13 +141,20 @@ func TestLedger(t *testing.T) {
 				t.Errorf("%s as %s: %+v, want %s", c.query, c.user, r.Lines[0], c.line)
 			}
 		}
+		for user, want := range map[string]int{"scraper": http.StatusOK, "auditor": http.StatusForbidden, "viewer": http.StatusForbidden} {
+			status, body, err := get(server.MetricsPath, tokens[user])
+			const tenants = `croft_ledger_cost_per_hour{currency="USD",kind="tenant"} 0.09`
+			if err != nil || status != want || strings.Contains(string(body), tenants) != (want == http.StatusOK) {
+				t.Errorf("metrics as %s: %d %v, want %d: %s", user, status, err, want, body)
+			}
+		}
 		stop()
 	}
 }
 
 // runService runs the service with the rights of its service account, and returns functions that send it a
 // request and that stop it.
-func runService(f *operatortest.Fixture, directory string) (ask func(query, token string) (int, report.Report, error), stop func()) {
+func runService(f *operatortest.Fixture, directory string) (get func(target, token string) (int, []byte, error), stop func()) {
 	f.Helper()
 	pem, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -157,7 +177,7 @@ func runService(f *operatortest.Fixture, directory string) (ask func(query, toke
 		f.Fatal(err)
 	}
 	options := service.Options{
-		Directory: directory, HealthAddr: "0", LeaderElect: true, Log: slog.New(slog.NewTextHandler(f.Output(), nil)),
+		Directory: directory, HealthAddr: "0", MetricsAddr: "0", LeaderElect: true, Log: slog.New(slog.NewTextHandler(f.Output(), nil)),
 		Serving: server.Serving{Addr: address, CertFile: write("tls.crt", pem), KeyFile: write("tls.key", key)},
 		Prices:  service.PriceFiles{Prices: write("prices.yaml", []byte("instances: {m5.large: {on-demand: 0.18}}\n"))},
 	}
@@ -169,23 +189,23 @@ func runService(f *operatortest.Fixture, directory string) (ask func(query, toke
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	ask = func(query, token string) (int, report.Report, error) {
-		var r report.Report
-		request, err := http.NewRequestWithContext(f.Context(), http.MethodGet, "https://"+address+server.Path+query, nil)
+	get = func(target, token string) (int, []byte, error) {
+		request, err := http.NewRequestWithContext(f.Context(), http.MethodGet, "https://"+address+target, nil)
 		if err != nil {
-			return 0, r, err
+			return 0, nil, err
 		}
 		if token != "" {
 			request.Header.Set("Authorization", "Bearer "+token)
 		}
 		response, err := client.Do(request)
 		if err != nil {
-			return 0, r, err
+			return 0, nil, err
 		}
 		defer response.Body.Close()
-		return response.StatusCode, r, json.NewDecoder(response.Body).Decode(&r)
+		body, err := io.ReadAll(response.Body)
+		return response.StatusCode, body, err
 	}
-	return ask, func() {
+	return get, func() {
 		cancel()
 		if err := <-ended; err != nil {
 			f.Errorf("the service ended with %v", err)

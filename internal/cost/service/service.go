@@ -35,8 +35,8 @@ type Options struct {
 	// Directory is the directory of the store. Only the leader uses it.
 	Directory string
 	Serving   server.Serving
-	// HealthAddr is the address of /healthz and /readyz; "0" disables it.
-	HealthAddr string
+	// HealthAddr is the address of /healthz and /readyz, and MetricsAddr the address of /metrics; "0" disables them.
+	HealthAddr, MetricsAddr string
 	// LeaderElect enables leader election. Without it, run a single process: a second one on the
 	// same directory ends the first.
 	LeaderElect bool
@@ -55,17 +55,27 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
+	measured := newMetrics()
 	s, err := store.Open(o.Directory, func(file string, err error) {
+		measured.countStoreError(operationRead)
 		o.Log.Error("a file of the ledger is damaged: answers that need the damaged part lack its hours", "file", file, "error", err)
 	})
 	if err != nil {
 		return err
 	}
 	prices := &priceReader{PriceFiles: o.Prices, log: o.Log}
-	l := &leader{Options: o, manager: m, store: s, collector: collect.New(collect.Options{
-		Store: s, ReadPrices: prices.read, Clock: clock.RealClock{}, Log: o.Log})}
+	l := &leader{Options: o, manager: m, store: s, metrics: measured, collector: collect.New(collect.Options{
+		Store: s, ReadPrices: prices.read, Clock: clock.RealClock{}, Log: o.Log,
+		OnStored: measured.countHour, OnFailed: func() { measured.countStoreError(operationWrite) },
+	})}
+	measured.addState(l.collector.GetLatest)
 	if err := m.Add(l); err != nil {
 		return err
+	}
+	if o.MetricsAddr != "0" {
+		if err := m.Add(measured.newServer(o.MetricsAddr)); err != nil {
+			return err
+		}
 	}
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
@@ -83,6 +93,7 @@ type leader struct {
 	manager   manager.Manager
 	store     *store.Store
 	collector *collect.Collector
+	metrics   *metrics
 }
 
 // NeedLeaderElection returns true, so that only the leader writes.
@@ -102,8 +113,9 @@ func (l *leader) Start(ctx context.Context) error {
 	errs := make(chan error, 2)
 	go func() { errs <- l.collector.Run(ctx, l.manager.GetCache()) }()
 	go func() {
-		handler := server.New(server.Options{Source: l.collector, Reviews: l.manager.GetClient(), Log: l.Log, Now: time.Now})
-		errs <- l.Serving.Serve(ctx, handler, l.Log)
+		handler := server.New(server.Options{Source: l.collector, Reviews: l.manager.GetClient(), Metrics: l.metrics.newHandler(),
+			Log: l.Log, Now: time.Now})
+		errs <- l.Serving.Serve(ctx, l.metrics.instrument(handler), l.Log)
 	}()
 	err = <-errs
 	cancel()

@@ -56,6 +56,13 @@ var well = map[string]string{
 	`croft_proxy_request_duration_seconds_bucket{method="get",le="16.384"}`:                             `0+600x240`,
 	`croft_proxy_request_duration_seconds_bucket{method="get",le="+Inf"}`:                               `0+600x240`,
 	`croft_proxy_unauthenticated_requests_total`:                                                        `0+5x240`,
+	`croft_ledger_last_hour_timestamp_seconds`:                                                          `-4200+60x240`,
+	`croft_ledger_hours_estimated_total{reason="estimate"}`:                                             `0+0.02x240`,
+	`croft_ledger_hours_estimated_total{reason="no_price"}`:                                             `0x240`,
+	`croft_ledger_store_errors_total{operation="write"}`:                                                `1x240`,
+	`croft_ledger_queries_total{resource="costs",code="200"}`:                                           `0+60x240`,
+	`croft_ledger_queries_total{resource="costs",code="403"}`:                                           `0+60x240`,
+	`croft_ledger_queries_total{resource="costs",code="503"}`:                                           `0+1x240`,
 }
 
 func checks(policy, errorType, action string) string {
@@ -276,6 +283,36 @@ var alertCases = map[string]alertCase{
 			`croft_proxy_request_duration_seconds_bucket{method="get",le="+Inf"}`:   `0+100x240`,
 		},
 		summary: "One request in a hundred takes croft proxy more than 15.16s",
+	},
+	"CroftLedgerRecordsNothing": {
+		// The ledger has stored an hour, and was then removed or does not start any more.
+		fires:   map[string]string{`croft_ledger_last_hour_timestamp_seconds`: `0x10 _x230`},
+		silent:  map[string]string{`croft_ledger_last_hour_timestamp_seconds`: `-4200+60x240`},
+		summary: "The last hour that croft ledger has stored ended 2h 30m 0s ago",
+		at:      150 * time.Minute,
+	},
+	"CroftLedgerStoreErrors": {
+		fires:   map[string]string{`croft_ledger_store_errors_total{operation="write"}`: `0+60x240`},
+		silent:  map[string]string{`croft_ledger_store_errors_total{operation="write"}`: `3x240`},
+		labels:  map[string]string{"operation": "write"},
+		summary: "croft ledger cannot write all of its records",
+	},
+	"CroftLedgerErrors": {
+		fires: map[string]string{
+			`croft_ledger_queries_total{resource="budgets",code="200"}`: `0+1x240`, `croft_ledger_queries_total{resource="budgets",code="503"}`: `0+1x240`,
+			`croft_ledger_queries_total{resource="metrics",code="200"}`: `0+100x240`,
+		},
+		silent: map[string]string{
+			`croft_ledger_queries_total{resource="costs",code="403"}`: `0+90x240`, `croft_ledger_queries_total{resource="costs",code="503"}`: `0+1x240`,
+		},
+		labels:  map[string]string{"resource": "budgets"},
+		summary: "croft ledger responds to 50% of the requests for budgets with an error of its own or of the API server",
+	},
+	"CroftLedgerPriceMissing": {
+		fires:   map[string]string{`croft_ledger_hours_estimated_total{reason="no_price"}`: `0x60 1x180`},
+		silent:  map[string]string{`croft_ledger_hours_estimated_total{reason="no_price"}`: `7x240`, `croft_ledger_hours_estimated_total{reason="gap"}`: `0x60 1x180`},
+		summary: "Some nodes, volumes or load balancers have no price: their cost is in no sum of croft ledger",
+		at:      2 * time.Hour,
 	},
 	"CroftProxyRefusesLogins": {
 		fires:   map[string]string{`croft_proxy_unauthenticated_requests_total`: `0+120x240`},

@@ -2,7 +2,7 @@ package oncall
 
 // Dashboards returns all dashboards.
 func Dashboards() []Dashboard {
-	return []Dashboard{operatorDashboard, tenantsDashboard, wallsDashboard, proxyDashboard}
+	return []Dashboard{operatorDashboard, tenantsDashboard, wallsDashboard, proxyDashboard, ledgerDashboard}
 }
 
 var operatorDashboard = Dashboard{Name: "croft-operator", Title: "croft / Operator", Panels: []Panel{
@@ -117,5 +117,36 @@ var proxyDashboard = Dashboard{Name: "croft-proxy", Title: "croft / Proxy", Pane
 	{"Open requests by replica", Graph, "", "", []Query{{`croft_proxy_open_requests`, "{{instance}}"}}},
 	{"Requests without a valid login", Graph, "reqps", "", []Query{
 		{`sum(rate(croft_proxy_unauthenticated_requests_total[5m]))`, ""},
+	}},
+}}
+
+// The cost is served at the address for users only, and the other series at both: a maximum counts each once.
+var ledgerDashboard = Dashboard{Name: "croft-ledger", Title: "croft / Ledger", Panels: []Panel{
+	{"Last stored hour", Number, "s", "Time since its end; an hour is stored ten minutes after its end", []Query{
+		{`time() - max(croft_ledger_last_hour_timestamp_seconds)`, ""},
+	}},
+	{"Cost per hour", Number, "", "Of the whole cluster, if nothing changes", []Query{
+		{`sum by (currency) (max by (currency, kind) (croft_ledger_cost_per_hour))`, "{{currency}}"},
+	}},
+	{"Idle", Number, "percentunit", "Part of the cost for capacity that no pod requests", []Query{
+		{`max(croft_ledger_cost_per_hour{kind="idle"}) / sum(max by (kind) (croft_ledger_cost_per_hour))`, ""},
+	}},
+	{"Errors", Number, "percentunit", "Responses with a status of 500 or more, of the resource with the most", []Query{
+		{`max(croft:ledger_errors:ratio15m) or vector(0)`, ""},
+	}},
+	{"Cost per hour by kind", Graph, "", "Tenants, the platform, capacity without requests, and objects without a user", []Query{
+		{`max by (currency, kind) (croft_ledger_cost_per_hour)`, "{{kind}} {{currency}}"},
+	}},
+	{"Hours that are not exact", Graph, "", "Stored hours of the last day, by reason", []Query{
+		{`max by (reason) (increase(croft_ledger_hours_estimated_total[1d]))`, "{{reason}}"},
+	}},
+	{"Requests by status", Graph, "reqps", "", []Query{
+		{`max by (resource, code) (rate(croft_ledger_queries_total[5m]))`, "{{resource}} {{code}}"},
+	}},
+	{"Duration of requests (p99)", Graph, "s", "", []Query{
+		{`histogram_quantile(0.99, max by (resource, le) (rate(croft_ledger_query_duration_seconds_bucket[15m])))`, "{{resource}}"},
+	}},
+	{"Errors of the store", Graph, "", "In the last 15 minutes, by operation", []Query{
+		{`max by (operation) (increase(croft_ledger_store_errors_total[15m]))`, "{{operation}}"},
 	}},
 }}

@@ -74,6 +74,7 @@ func Groups() []Group {
 		{Name: "croft-tenants", Title: "The platform, its pools and tenants", Records: tenantRecords, Alerts: tenantAlerts},
 		{Name: "croft-networks", Title: "Secondary networks", Records: networkRecords, Alerts: networkAlerts},
 		{Name: "croft-proxy", Title: "croft proxy", Records: proxyRecords, Alerts: proxyAlerts},
+		{Name: "croft-ledger", Title: "croft ledger", Records: ledgerRecords, Alerts: ledgerAlerts},
 	}
 }
 

@@ -74,8 +74,8 @@ func buildLedgerObjects(o *Options) []client.Object {
 				},
 			},
 		},
-		// Users connect from anywhere, to one port.
-		protectPods(LedgerName, ledgerSelector, admitAll("https", "health")),
+		// Users connect from anywhere, to one port. Metrics are for the platform's Prometheus.
+		protectPods(LedgerName, ledgerSelector, admitAll("https", "health"), admitPlatform("metrics")),
 	)
 }
 
@@ -146,12 +146,13 @@ func buildLedgerPod(o *Options) corev1.PodSpec {
 	c := &spec.Containers[0]
 	c.Name = LedgerName
 	c.Args = append([]string{
-		"ledger", "--data-dir=/var/lib/croft", "--addr=:8443", "--health-addr=:8081",
+		"ledger", "--data-dir=/var/lib/croft", "--addr=:8443", "--health-addr=:8081", "--metrics-addr=:8080",
 		"--tls-cert-file=/etc/croft/tls/tls.crt", "--tls-private-key-file=/etc/croft/tls/tls.key",
 	}, o.LedgerArgs...)
 	c.Ports = []corev1.ContainerPort{
 		{Name: "https", ContainerPort: ledgerPort, Protocol: corev1.ProtocolTCP},
 		{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP},
+		{Name: "metrics", ContainerPort: metricsPort, Protocol: corev1.ProtocolTCP},
 	}
 	c.VolumeMounts = []corev1.VolumeMount{
 		{Name: "data", MountPath: "/var/lib/croft"},

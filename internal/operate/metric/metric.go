@@ -26,6 +26,7 @@ type Process string
 const (
 	Operator  Process = "croft operator"
 	Proxy     Process = "croft proxy"
+	Ledger    Process = "croft ledger"
 	APIServer Process = "kube-apiserver"
 )
 

@@ -185,6 +185,50 @@ var (
 	}
 )
 
+// The metrics of croft ledger. No label identifies a tenant: the number of its values would have no bound, and a
+// tenant's cost is for the people of this tenant.
+var (
+	// LedgerStored is the end of the stored hours.
+	LedgerStored = Metric{
+		Name: "croft_ledger_last_hour_timestamp_seconds", Type: Gauge, Process: Ledger,
+		Help: "Unix time at which the last stored hour ended; before there is one, the beginning of the first hour.",
+	}
+	// LedgerEstimated counts hours that are not exact.
+	LedgerEstimated = Metric{
+		Name: "croft_ledger_hours_estimated_total", Type: Counter, Process: Ledger,
+		Labels: []Label{{"reason", "`gap` (no ledger ran for a part of the hour), `estimate` (a price, or the time of an object, " +
+			"is estimated) or `no_price` (a cost is unknown, and in no sum)"}},
+		Help: "Stored hours with a figure that is not exact; an hour counts for each of its reasons.",
+	}
+	// LedgerStoreErrors counts errors of the store.
+	LedgerStoreErrors = Metric{
+		Name: "croft_ledger_store_errors_total", Type: Counter, Process: Ledger,
+		Labels: []Label{{"operation", "`write` (the ledger tries again) or `read` (a file is damaged; each read of it counts)"}},
+		Help:   "Errors while the ledger writes or reads its records.",
+	}
+	// LedgerQueries counts the requests of users.
+	LedgerQueries = Metric{
+		Name: "croft_ledger_queries_total", Type: Counter, Process: Ledger,
+		Labels: []Label{ledgerResourceLabel, {"code", "the status code"}},
+		Help:   "Completed requests, by resource and status code.",
+	}
+	// LedgerDuration is the duration of the requests of users.
+	LedgerDuration = Metric{
+		Name: "croft_ledger_query_duration_seconds", Type: Histogram, Process: Ledger, Labels: []Label{ledgerResourceLabel},
+		Help:    "Duration of requests in seconds.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+	}
+	// LedgerCost is the current cost of everything.
+	LedgerCost = Metric{
+		Name: "croft_ledger_cost_per_hour", Type: Gauge, Process: Ledger,
+		Labels: []Label{{Name: "currency"}, {"kind", "`tenant`, `platform`, `idle` or `unallocated`"}},
+		Help: "Cost of an hour in which nothing changes, of the whole cluster, as NOW/HOUR of croft cost; only at /v1/metrics of " +
+			"the address for users, for callers who may get costs/metrics.croft.dev.",
+	}
+
+	ledgerResourceLabel = Label{"resource", "`costs`, `charges`, `history`, `budgets`, `metrics` or `other`"}
+)
+
 // Own returns croft's metrics, by process and name.
 func Own() []Metric {
 	all := []Metric{
@@ -192,6 +236,7 @@ func Own() []Metric {
 		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, BudgetSpent, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
+		LedgerStored, LedgerEstimated, LedgerStoreErrors, LedgerQueries, LedgerDuration, LedgerCost,
 	}
 	slices.SortFunc(all, compareMetrics)
 	return all
