@@ -95,8 +95,10 @@ of --prices may have any of these fields:
 --explain prints the arithmetic of the last complete hour, so that you can repeat it.
 
 -o focus writes a row for each workload and hour, or day, in the form of the FinOps Open
-Cost and Usage Specification (FOCUS) 1.2. --reconcile compares a cloud's bill with croft's
-figures by cost code, in the bill's complete days, and names the causes of differences.
+Cost and Usage Specification (FOCUS) 1.2. -o opencost writes the cost of each workload in the
+period as JSON, in the form in which OpenCost answers requests for /allocation. --reconcile
+compares a cloud's bill with croft's figures by cost code, in the bill's complete days, and
+names the causes of differences.
 
 --forecast prints the expected cost of the calendar month: the cost so far, and for the rest
 the mean cost of the last seven complete days.
@@ -109,6 +111,7 @@ it to members of a tenant for their own.`,
   croft cost --by workload --since 1h --prices prices.yaml
   croft cost --by costCode -o csv > costs.csv
   croft cost --ledger https://ledger.example.org --since 30d -o focus > focus.csv
+  croft cost --ledger https://ledger.example.org --since 7d -o opencost > allocation.json
   croft cost --ledger https://ledger.example.org --reconcile cur.csv.gz
   croft cost --ledger https://ledger.example.org --forecast
   croft cost --budgets
@@ -147,7 +150,7 @@ func (o *costOptions) addFlags(c *cobra.Command) {
 	flags.StringVar(&o.tags.PoolTag, "pool-tag", "NodePool", "with --reconcile: tag of pools in the bill")
 	flags.BoolVar(&o.forecast, "forecast", false, "print the expected cost of the month, from the mean of the last seven complete days")
 	flags.BoolVar(&o.budgets, "budgets", false, "print the budgets of tenants for this month")
-	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatJSON, formatYAML)
+	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatOpenCost, formatJSON, formatYAML)
 }
 
 // refusePointlessFlags refuses flags that the requested form of the command does not use.
@@ -176,6 +179,8 @@ func (o *costOptions) run(ctx context.Context, a *app) error {
 		return a.forecastCost(ctx, *o)
 	case o.output == formatFocus:
 		return a.writeFocus(ctx, *o)
+	case o.output == formatOpenCost:
+		return a.writeOpenCost(ctx, *o)
 	case o.ledger != "":
 		return a.runLedgerCost(ctx, *o)
 	default:
@@ -199,8 +204,8 @@ func (o *costOptions) check(isSet func(flag string) bool) error {
 	if (o.bill != "" || o.forecast) && !slices.Contains([]format{formatTable, formatJSON, formatYAML}, o.output) {
 		return fmt.Errorf("-o %s: --reconcile and --forecast print table, json or yaml: write one of them", o.output)
 	}
-	if o.output == formatFocus && isSet("by") {
-		return errors.New("--by has no effect here: -o focus has a row for each workload")
+	if (o.output == formatFocus || o.output == formatOpenCost) && isSet("by") {
+		return fmt.Errorf("--by has no effect here: -o %s has an entry for each workload", o.output)
 	}
 	return nil
 }

@@ -11,12 +11,16 @@ import (
 
 	"croft.dev/croft/internal/cost/focus"
 	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/opencost"
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/server"
 )
 
 // formatFocus is the form of the FinOps Open Cost and Usage Specification, as CSV.
 const formatFocus format = "focus"
+
+// formatOpenCost is the form of OpenCost's answers to requests for /allocation, as JSON.
+const formatOpenCost format = "opencost"
 
 // maxCharges limits the size of the ledger's answer with charges. It is read row by row.
 const maxCharges = 8 << 30
@@ -88,27 +92,59 @@ func (a *app) readLedgerCharges(ctx context.Context, o costOptions, begin beginC
 func (a *app) writeFocus(ctx context.Context, o costOptions) error {
 	account := o.account
 	if account == "" {
-		config, err := a.loadConfig()
-		if err != nil {
-			return toFailure(err)
+		var err error
+		if account, err = a.nameCluster(); err != nil {
+			return err
 		}
-		account = cmp.Or(strings.TrimPrefix(config.Host, "https://"), "kubernetes")
 	}
 	var w *focus.Writer
 	err := a.readCharges(ctx, o, func(r *report.Report) (func(*report.Charge) error, error) {
 		w = focus.NewWriter(a.out, account, r.Currency)
-		for _, limit := range r.Limits {
-			printSafely(a.err, "~ %s\n", limit)
-		}
-		for _, price := range r.MissingPrices {
-			printSafely(a.err, "? no price, and no row: %s\n", price)
-		}
+		a.printLimits(r, "no row")
 		return w.Write, nil
 	})
 	if err != nil {
 		return err
 	}
 	return toFailure(w.Flush())
+}
+
+// writeOpenCost writes the cost of each workload in the form of OpenCost to standard output, and the limits of the
+// figures to standard error.
+func (a *app) writeOpenCost(ctx context.Context, o costOptions) error {
+	cluster, err := a.nameCluster()
+	if err != nil {
+		return err
+	}
+	var set *opencost.Set
+	err = a.readCharges(ctx, o, func(r *report.Report) (func(*report.Charge) error, error) {
+		set = opencost.New(cluster, r)
+		a.printLimits(r, "no cost")
+		return set.Add, nil
+	})
+	if err != nil {
+		return err
+	}
+	return formatJSON.print(a.out, set.Finish())
+}
+
+// nameCluster returns the host of the kubeconfig's cluster.
+func (a *app) nameCluster() (string, error) {
+	config, err := a.loadConfig()
+	if err != nil {
+		return "", toFailure(err)
+	}
+	return cmp.Or(strings.TrimPrefix(config.Host, "https://"), "kubernetes"), nil
+}
+
+// printLimits prints the limits of figures to standard error. missing is the effect of a missing price.
+func (a *app) printLimits(r *report.Report, missing string) {
+	for _, limit := range r.Limits {
+		printSafely(a.err, "~ %s\n", limit)
+	}
+	for _, price := range r.MissingPrices {
+		printSafely(a.err, "? no price, and %s: %s\n", missing, price)
+	}
 }
 
 // readAnswer reads the report with which an answer of the ledger begins.

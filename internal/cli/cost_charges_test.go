@@ -115,6 +115,60 @@ func TestFocusOfCluster(t *testing.T) {
 	}
 }
 
+// TestCostAsOpenCost expects the ledger's rows as OpenCost's allocations, which add up to its total, and the limits on
+// standard error.
+func TestCostAsOpenCost(t *testing.T) {
+	flags, first := startChargesLedger(t, "10.540000", onApps, balance)
+	args := strings.Fields("cost -o opencost --since 2d" + flags + " --kubeconfig " + kubeconfigWithToken(t, "admin-token"))
+	status, stdout, stderr := run(t, "", args...)
+	if want := "~ from 2026-11-24T10:00:00Z until 2026-11-24T11:00:00Z the cost is unknown: no ledger ran, or its files are damaged\n? no price, and no cost: load balancers (loadBalancerHour)\n"; status != 0 || stderr != want {
+		t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
+	}
+	var got struct {
+		Code int
+		Data []map[string]struct {
+			Start                                                      time.Time
+			Properties                                                 struct{ Cluster, Namespace, ControllerKind string }
+			CPUCost, CPUCostIdle, RAMCost, LoadBalancerCost, TotalCost json.Number
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || got.Code != 200 || len(got.Data) != 1 || len(got.Data[0]) != 2 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	// The rows have no memory: all of it is for CPU.
+	web, balancer := got.Data[0]["shop/shop/deployment/web"], got.Data[0]["bank/bank/service/web"]
+	if !web.Start.Equal(first) || web.Properties.Cluster != "k8s.example.org:6443" || web.Properties.ControllerKind != "deployment" ||
+		web.CPUCost != "10.000000" || web.CPUCostIdle != "4.000000" || web.RAMCost != "0.000000" || web.TotalCost != "10.000000" {
+		t.Errorf("%+v", web)
+	}
+	if balancer.LoadBalancerCost != "0.540000" || balancer.TotalCost != "0.540000" || balancer.Properties.Namespace != "bank" {
+		t.Errorf("%+v", balancer)
+	}
+}
+
+// TestOpenCostOfCluster expects the allocations of the objects to add up to the report.
+func TestOpenCostOfCluster(t *testing.T) {
+	status, stdout, stderr := run(t, "", "cost", "-o", "opencost", "--since", "3h", "--kubeconfig", serveCluster(t))
+	var got struct {
+		Data []map[string]struct{ TotalCost json.Number }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || status != 0 || len(got.Data) != 1 || !strings.Contains(stderr, "? no price, and no cost: spot nodes of type c6i.large") {
+		t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
+	}
+	var sum money.Decimal
+	for name, allocation := range got.Data[0] {
+		var cost money.Decimal
+		if err := cost.Parse(allocation.TotalCost.String()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		sum.Add(&cost)
+	}
+	// The node of pool apps alone has a price: 3 hours of 0.096.
+	if sum.Round().String() != "0.288000" {
+		t.Errorf("the sum is %s: %s", sum.Round(), stdout)
+	}
+}
+
 // TestIncompleteCharges expects a failure if the answer of a ledger ends early.
 func TestIncompleteCharges(t *testing.T) {
 	kubeconfig := kubeconfigWithToken(t, "admin-token")

@@ -52,6 +52,12 @@ var WeightRule = fmt.Sprintf("weight of requests = (thousandths of a CPU × %d +
 // computeWeight returns the weight of CPU, in thousandths, and memory, in MiB.
 func computeWeight(cpu, memory int64) int64 { return cpu*memoryPerCPU + memory*1000 }
 
+// WeighRequests returns the weights of the row's CPU and of its memory by WeightRule. Both are 0 for capacity without
+// requests, volumes and load balancers.
+func (r *Row) WeighRequests() (cpu, memory int64) {
+	return computeWeight(r.CPU, 0), computeWeight(0, r.Memory)
+}
+
 // addNode divides the cost of a node among its pods, and the capacity that they did not request.
 func (h *hour) addNode(n *Node) {
 	span := n.toSeconds().intersect(h.seconds)
