@@ -10,6 +10,8 @@ import (
 
 // Cost is the page of the costs of a tenant or of the platform.
 type Cost struct {
+	// Budgets are the budgets of the tenants that the user may read; often there are none.
+	Budgets Sections
 	// Problem explains why there are no costs; empty if there are some.
 	Problem Text
 	// Action is the path of the form that chooses the breakdown; empty without costs.

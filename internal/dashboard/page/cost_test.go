@@ -1,9 +1,13 @@
 package page_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/dashboard/page"
@@ -57,6 +61,62 @@ func TestCost(t *testing.T) {
 			if n := len(chart.Lines); n < 2 || n > 7 {
 				t.Errorf("%s with %s: %d lines", chart.ID, amount, n)
 			}
+		}
+	}
+}
+
+// newBudget returns a tenant with a budget of 800 EUR in its status.
+func newBudget(name string, change func(*v1alpha1.TenantBudgetStatus)) v1alpha1.Tenant {
+	b := &v1alpha1.TenantBudgetStatus{Month: "2026-11", Monthly: 800, Currency: "EUR", Spent: "400.50", Percent: 50, Forecast: "620.00"}
+	change(b)
+	return v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.TenantStatus{Budget: b}}
+}
+
+// TestBudgets compares the texts of budgets, on pages with and without costs.
+func TestBudgets(t *testing.T) {
+	tenants := []v1alpha1.Tenant{
+		{ObjectMeta: metav1.ObjectMeta{Name: "unbudgeted"}},
+		newBudget("a-half", func(*v1alpha1.TenantBudgetStatus) {}),
+		newBudget("warned", func(b *v1alpha1.TenantBudgetStatus) { b.Percent, b.Stage = 80, v1alpha1.BudgetWarn }),
+		newBudget("ended", func(b *v1alpha1.TenantBudgetStatus) {
+			b.Spent, b.Percent, b.Forecast, b.Stage = "961.00", 120, "1200.00", v1alpha1.BudgetDenyNewPods
+		}),
+		newBudget("no-nodes", func(b *v1alpha1.TenantBudgetStatus) {
+			b.Spent, b.Percent, b.Stage = "812.40", 101, v1alpha1.BudgetDenyNewNodes
+		}),
+		newBudget("new", func(b *v1alpha1.TenantBudgetStatus) { b.Spent, b.Percent, b.Forecast = "", 0, "" }),
+		newBudget("other", func(b *v1alpha1.TenantBudgetStatus) { b.Percent, b.Problem = 0, "the ledger's currency is USD" }),
+	}
+	rows := []string{
+		"Budgets", "without the idle cost of pools that other tenants may use",
+		"ended 2026-11 800 EUR 961.00 -161.00 120% 1200.00 ✗ DenyNewPods new pods are refused; existing pods keep running",
+		"no-nodes 2026-11 800 EUR 812.40 -12.40 101% 620.00 ✗ DenyNewNodes new pods run on existing nodes only",
+		"warned 2026-11 800 EUR 400.50 399.50 80% 620.00 … Warn changes of workloads get a warning",
+		"a-half 2026-11 800 EUR 400.50 399.50 50% 620.00 - -",
+		"new 2026-11 800 EUR - - - - - the ledger has not reported the cost of this month yet",
+		"other 2026-11 800 EUR 400.50 399.50 0% 620.00 - the ledger's currency is USD",
+	}
+	for name, c := range map[string]struct {
+		page page.Page
+		more []string
+	}{
+		"costs":     {page.NewCost(page.Scope{}, makeHistory("USD")), []string{"Months", "croft cost --budgets"}},
+		"no ledger": {page.NewCostProblem(page.Scope{}, page.NoLedger), []string{"Costs are not configured", "croft cost --budgets"}},
+	} {
+		text := render(t, page.AddBudgets(c.page, tenants))
+		at := 0
+		for _, part := range append(slices.Clone(rows), c.more...) {
+			i := strings.Index(text[at:], part)
+			if i < 0 {
+				t.Fatalf("%s: no %q after %q in\n%s", name, part, text[:at], text)
+			}
+			at += i
+		}
+		if strings.Contains(text, "unbudgeted") {
+			t.Errorf("%s: a tenant without a budget has a row:\n%s", name, text)
+		}
+		if text := render(t, page.AddBudgets(c.page, tenants[:1])); strings.Contains(text, "Budget") || strings.Contains(text, "--budgets") {
+			t.Errorf("%s: budgets without any:\n%s", name, text)
 		}
 	}
 }

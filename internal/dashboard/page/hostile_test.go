@@ -80,6 +80,7 @@ func newPages(text string) map[string]page.Page {
 		Status: v1alpha1.TenantStatus{
 			Status:     v1alpha1.Status{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: text, Message: text}}},
 			Namespaces: []string{text}, Pools: []string{text}, RefusedPods: &v1alpha1.RefusedPods{Workloads: 1},
+			Budget: &v1alpha1.TenantBudgetStatus{Month: text, Monthly: 1, Currency: text, Spent: text, Forecast: text, Stage: v1alpha1.BudgetStage(text), Problem: text},
 		},
 	}}
 	bindings := []rbacv1.RoleBinding{{
@@ -129,8 +130,11 @@ func newPages(text string) map[string]page.Page {
 			{ObjectMeta: metav1.ObjectMeta{Name: text}, Spec: v1alpha1.ElevationSpec{RequestedBy: text, ApprovedBy: text, Reason: text}, Status: v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationActive, Message: text, User: text, Until: &metav1.Time{Time: now}}},
 			{ObjectMeta: metav1.ObjectMeta{Name: text}, Status: v1alpha1.ElevationStatus{Phase: v1alpha1.ElevationRefused, Message: text}},
 		}, page.ElevationRights{User: text, Request: true, Approve: true, End: true, Key: text}),
-		"cost": page.NewCost(page.Scope{Namespace: text, Tenant: text}, makeHistory(text)), "cost of the platform": page.NewCost(page.Scope{}, makeHistory(text)),
-		"no cost": page.NewCostProblem(page.Scope{Namespace: text, Tenant: text}, page.NoLedger),
+		"cost": page.NewCost(page.Scope{Namespace: text, Tenant: text}, makeHistory(text)), "cost of the platform": page.AddBudgets(page.NewCost(page.Scope{}, makeHistory(text)), tenants),
+		"no cost": page.AddBudgets(page.NewCostProblem(page.Scope{Namespace: text, Tenant: text}, page.NoLedger), []v1alpha1.Tenant{
+			newBudget(text, func(b *v1alpha1.TenantBudgetStatus) { b.Stage = v1alpha1.BudgetDenyNewNodes }), newBudget(text, func(b *v1alpha1.TenantBudgetStatus) { b.Stage = v1alpha1.BudgetDenyNewPods }),
+			newBudget(text, func(b *v1alpha1.TenantBudgetStatus) { b.Stage = v1alpha1.BudgetWarn }), newBudget(text, func(b *v1alpha1.TenantBudgetStatus) { b.Spent = "" }),
+		}),
 		"login":   {Title: page.T("Log in"), Heading: page.T("Log in"), Body: page.Login{Next: text, Problem: page.Raw(text)}},
 		"message": {Title: page.Raw(text), Heading: page.Raw(text), Body: page.Message{Text: page.Raw(text)}},
 	}

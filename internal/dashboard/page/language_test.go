@@ -169,7 +169,7 @@ func joinLiterals(e ast.Expr) string {
 var stayEnglish = regexp.MustCompile(`^(?s:` + strings.Join([]string{
 	"croft|croft-isolation|operator|metadata|/.*", "(?:pod|Ingress|HTTPRoute|NodeClaim|ServiceAccount)[ /]x.*",
 	// states and conditions
-	"True|False|Unknown|Pending|Active|Refused|NotSeenYet|Launched=Unknown",
+	"True|False|Unknown|Pending|Active|Refused|NotSeenYet|Launched=Unknown", "Warn|DenyNewNodes|DenyNewPods|800 EUR",
 	// croft why, doctor, reach and me
 	"pod|node|" + why.IfItLasts + "|`croft why .*", "allowed.*|denied.*",
 	"pools|egress|domains|issuers|any.*|.*Classes|images from|Service types|Flux sources at",

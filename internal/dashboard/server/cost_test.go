@@ -92,6 +92,36 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// TestBudgets expects the budgets of the tenants that the user's own token may read, and no others. The ledger has no
+// part in it.
+func TestBudgets(t *testing.T) {
+	a := startAPIServer(t)
+	a.users["root-token"], a.admins["root"] = "root", true
+	const tenant = `{"kind":"Tenant","apiVersion":"croft.dev/v1alpha1","metadata":{"name":"shop"},"status":{"budget":{"month":"2026-11","monthly":800,` +
+		`"currency":"EUR","spent":"812.40","percent":101,"forecast":"990.00","stage":"DenyNewNodes"}}}`
+	a.objects["/apis/croft.dev/v1alpha1/tenants/shop"] = tenant
+	a.objects["/apis/croft.dev/v1alpha1/tenants"] = `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[` + tenant + `]}`
+	open := startDashboard(t, a)
+	ana, root := open().logIn("ana-token"), open().logIn("root-token")
+	for name, c := range map[string]struct {
+		b     *browser
+		path  string
+		shown bool
+	}{
+		"a tenant that the user may read":     {root, "/namespaces/shop/cost", true},
+		"a tenant that the user may not read": {ana, "/namespaces/shop/cost", false},
+		"a tenant that does not exist":        {root, "/namespaces/bank/cost", false},
+		"all tenants":                         {root, "/costs", true},
+		"all tenants, refused":                {ana, "/costs", false},
+	} {
+		got := c.b.get(c.path)
+		if got.status != http.StatusOK || !strings.Contains(got.body, "Costs are not configured") ||
+			strings.Contains(got.body, "812.40") != c.shown || strings.Contains(got.body, "-12.40") != c.shown || strings.Contains(got.body, "DenyNewNodes") != c.shown {
+			t.Errorf("%s: status %d, want a budget: %t:\n%s", name, got.status, c.shown, got.body)
+		}
+	}
+}
+
 // TestLedgerURL expects only URLs at which no one else reads the tokens.
 func TestLedgerURL(t *testing.T) {
 	for _, address := range []string{"http://ledger.example.org", "ledger.example.org", "", "https://ana:secret@ledger.example.org", "https://ledger.example.org?a=b", ":"} {

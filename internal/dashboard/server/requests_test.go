@@ -40,8 +40,8 @@ func TestRequests(t *testing.T) {
 		{"/namespaces/shop/quota", 2, ""},
 		{"/namespaces/shop/access", 3, ""},
 		{"/namespaces/shop/elevations", 3, ""},
-		{"/namespaces/shop/cost", 1, ""},
-		{"/costs", 0, ""},
+		{"/namespaces/shop/cost", 2, ""},
+		{"/costs", 1, ""},
 		{"/namespaces/shop/try", 1, ""},
 		{"/open?namespace=shop", 0, ""},
 	} {
