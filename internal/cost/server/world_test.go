@@ -98,10 +98,13 @@ type world struct {
 	records []store.Record
 }
 
-// Read returns a view that ignores selections: the filters alone must hide rows.
+// Read returns a view that ignores selections, since the filters alone must hide rows. A view with a function that
+// selects keeps it.
 func (w *world) Read(time.Time) (collect.View, error) {
 	v := w.view
-	v.Select = func(store.Selection) (*store.Reading, error) { return store.NewReading(w.records), nil }
+	if v.Select == nil {
+		v.Select = func(store.Selection) (*store.Reading, error) { return store.NewReading(w.records), nil }
+	}
 	return v, nil
 }
 
