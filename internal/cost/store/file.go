@@ -40,7 +40,7 @@ func checkMagic(data []byte) error {
 	switch {
 	case bytes.HasPrefix(data, []byte(magic)):
 		return nil
-	case bytes.HasPrefix(data, []byte(magicName)):
+	case bytes.HasPrefix(data, []byte(magicName)) && len(data) >= len(magic):
 		return errOtherForm
 	default:
 		return errNoRecords

@@ -285,11 +285,13 @@ func TestOtherForm(t *testing.T) {
 			t.Errorf("%s: %d records, %d reports", name, len(records), reports)
 		}
 		// A damaged file is no other form.
-		if err := os.WriteFile(path, []byte("croft"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Lead(Leader{"pod-1", "lease", 1}); err != nil {
-			t.Errorf("%s: %v", name, err)
+		for _, start := range []string{"croft", magicName, magic[:len(magic)-1]} {
+			if err := os.WriteFile(path, []byte(start), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Lead(Leader{"pod-1", "lease", 1}); err != nil {
+				t.Errorf("%s with %q: %v", name, start, err)
+			}
 		}
 	}
 }
