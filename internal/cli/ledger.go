@@ -33,7 +33,7 @@ Prices have the sources of croft cost, and are read again every minute.
 
 Metrics for Prometheus are at --metrics-addr, without amounts, since it asks for no token. The
 cost of the whole cluster is in the metrics at /v1/metrics of --addr, for users who may get
-costs/metrics.croft.dev in the whole cluster.`,
+costs.croft.dev/metrics in the whole cluster.`,
 		Example: `  croft ledger --data-dir /var/lib/croft --tls-cert-file tls.crt --tls-private-key-file tls.key
   croft ledger --data-dir /var/lib/croft --tls-cert-file tls.crt --tls-private-key-file tls.key --prices prices.yaml \
     --karpenter-metrics http://karpenter.kube-system:8080/metrics`,

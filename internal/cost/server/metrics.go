@@ -13,7 +13,7 @@ const (
 	MetricsSubresource = "metrics"
 )
 
-var errNoMetrics = &refusal{http.StatusForbidden, "you may not read these metrics: they need the right to get costs/metrics.croft.dev in the whole cluster"}
+var errNoMetrics = &refusal{http.StatusForbidden, "you may not read these metrics: they need the right to get costs.croft.dev/metrics in the whole cluster"}
 
 // answerMetrics responds with metrics that contain the cost of all tenants together. In a shared pool, a tenant that
 // knows them and its own cost knows the cost of its neighbour. So they need a right of their own, in the whole

@@ -223,7 +223,7 @@ var (
 		Name: "croft_ledger_cost_per_hour", Type: Gauge, Process: Ledger,
 		Labels: []Label{{Name: "currency"}, {"kind", "`tenant`, `platform`, `idle` or `unallocated`"}},
 		Help: "Cost of an hour in which nothing changes, of the whole cluster, as NOW/HOUR of croft cost; only at /v1/metrics of " +
-			"the address for users, for callers who may get costs/metrics.croft.dev.",
+			"the address for users, for callers who may get costs.croft.dev/metrics.",
 	}
 
 	ledgerResourceLabel = Label{"resource", "`costs`, `charges`, `history`, `budgets`, `metrics` or `other`"}
