@@ -32,8 +32,8 @@ const (
 	floodPods, floodLeases = 2000, 192
 	// largeObjects is the number of objects of the maximum size, if no quota refuses them earlier.
 	largeObjects = 250
-	// mostWritten limits the bytes of these objects' versions. etcd keeps all versions for five minutes, and
-	// stores 2 GiB.
+	// mostWritten limits the bytes of these objects' versions, because etcd keeps all versions for five
+	// minutes. In a long phase, the flood ends early.
 	mostWritten = 1 << 30
 	// afterRefusal is the pause of a client whose request was refused, as of a controller.
 	afterRefusal = 250 * time.Millisecond
@@ -110,6 +110,10 @@ func (c *requestCount) add(err error) {
 			c.Refusal = err.Error()
 		}
 	}
+}
+
+func (c *requestCount) String() string {
+	return fmt.Sprintf("%d requests, %d of them refused", c.Sent, c.Refused)
 }
 
 // check returns an error if no request was successful: there was no flood.
@@ -344,10 +348,16 @@ func fillLargest(ctx context.Context, u *flooder) {
 }
 
 func rewriteLargest(ctx context.Context, u *flooder) error {
-	if u.cluster.written.Add(int64(u.cluster.mostBytes)) > mostWritten {
+	size := int64(u.cluster.mostBytes)
+	if written := u.cluster.written.Add(size); written > mostWritten {
+		if written-size <= mostWritten { // the first client that reaches the limit
+			printProgress("neighbours: the flood of sizes ends early, after %d MiB: choose a shorter -phase", mostWritten>>20)
+		}
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	letter := string(rune('a' + u.turn%20)) // another one than in the last turn
+	// The API server does not store a patch without a change, so each round has another letter.
+	round := u.turn / max(len(u.own), 1)
+	letter := string(rune('a' + round%20))
 	return u.patchOwn(ctx, &corev1.ConfigMap{}, `{"data":{"text":%q}}`, strings.Repeat(letter, u.cluster.mostBytes))
 }

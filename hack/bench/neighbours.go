@@ -70,7 +70,8 @@ const (
 // alone, during a flood by its neighbour, and alone again, in a cluster with croft and in one without.
 //
 // The clients run on the same machine as the API server. So a flood also takes CPU time from the victim's
-// client, in both clusters.
+// client, in both clusters. The sandbox's etcd does not wait for the disk, so writes are cheaper than in
+// other clusters.
 func measureNeighbours(ctx context.Context, b *bench) ([]comparison, error) {
 	with, err := b.observeFloods(ctx, b.croft)
 	if err != nil || !b.bare {
@@ -310,14 +311,14 @@ func pause(ctx context.Context, during time.Duration) {
 }
 
 // compareFloods compares each operation during a flood with the same operation alone, and with the same flood
-// without croft, if there are results of it.
+// without croft, if there are results of it. The p99 of fewer than 100 samples is their maximum.
 func compareFloods(with, without []floodResult) []comparison {
 	var rows []comparison
 	for i, r := range with {
 		for j, o := range operations {
 			row := r.compareWithAlone(o)
 			if j == 0 {
-				row.Note += fmt.Sprintf("; %s: %d requests, %d of them refused", r.Summary, r.Requests.Sent, r.Requests.Refused)
+				row.Note += fmt.Sprintf("; %s: %s", r.Summary, r.Requests)
 				raw := map[string]floodResult{"croft": r}
 				if i < len(without) {
 					raw["withoutCroft"] = without[i]
@@ -326,7 +327,11 @@ func compareFloods(with, without []floodResult) []comparison {
 			}
 			rows = append(rows, row)
 			if i < len(without) {
-				rows = append(rows, r.compareWithBare(o, without[i]))
+				row := r.compareWithBare(o, without[i])
+				if j == 0 {
+					row.Note += fmt.Sprintf("; the flood there: %s", without[i].Requests)
+				}
+				rows = append(rows, row)
 			}
 		}
 	}
@@ -347,9 +352,19 @@ func (r floodResult) compareWithAlone(o operation) comparison {
 		fmt.Sprintf("compared with alone, target %.1f×", o.target),
 		fmt.Sprintf("p50 %s, alone %s", formatPercentile(50, during), formatPercentile(50, alone)),
 		fmt.Sprintf("p99 alone before %s, after %s", formatPercentile(99, r.Before[o.name].Seconds), formatPercentile(99, r.After[o.name].Seconds)),
+		fmt.Sprintf("%d samples, alone %d", len(during), len(alone)),
 	}
-	row.Note = strings.Join(append(notes, r.During[o.name].describeFailures()...), "; ")
+	row.Note = strings.Join(append(notes, r.describeFailures(o)...), "; ")
 	return row
+}
+
+// describeFailures returns notes about an operation's failures, if there are any. Failures alone lower the
+// ratio.
+func (r floodResult) describeFailures(o operation) []string {
+	return slices.Concat(
+		r.During[o.name].describeFailures("during the flood"),
+		r.Before[o.name].describeFailures("alone before"),
+		r.After[o.name].describeFailures("alone after"))
 }
 
 func (r floodResult) compareWithBare(o operation, bare floodResult) comparison {
@@ -360,7 +375,10 @@ func (r floodResult) compareWithBare(o operation, bare floodResult) comparison {
 		notes = append(notes, fmt.Sprintf("there %.2f× of %s alone", ratio, inSeconds.formatValue(alone.Alternative)))
 	}
 	notes = append(notes, fmt.Sprintf("p50 there %s, alone %s", formatPercentile(50, bare.During[o.name].Seconds), formatPercentile(50, bare.listAlone(o))))
-	row.Note = strings.Join(append(notes, bare.During[o.name].describeFailures()...), "; ")
+	for _, failures := range bare.describeFailures(o) {
+		notes = append(notes, "there "+failures)
+	}
+	row.Note = strings.Join(notes, "; ")
 	return row
 }
 

@@ -145,7 +145,7 @@ func TestCollect(t *testing.T) {
 		if slow != 1 {
 			t.Errorf("durations: %v", o.Seconds)
 		}
-		if notes := o.describeFailures(); len(notes) != 1 || !strings.Contains(notes[0], "1 of 10 FAILED: refused") {
+		if notes := o.describeFailures("alone"); len(notes) != 1 || notes[0] != "alone 1 of 10 FAILED: refused" {
 			t.Errorf("notes: %q", notes)
 		}
 	})
@@ -176,7 +176,7 @@ func TestFloodWithoutSuccess(t *testing.T) {
 }
 
 // TestCompareFloods expects a row with the ratio to alone for each operation, and one with the ratio to the
-// flood without croft if it was measured.
+// flood without croft if it was measured. Failures alone are in the notes, too.
 func TestCompareFloods(t *testing.T) {
 	repeat := func(seconds float64) phase {
 		p := phase{}
@@ -189,7 +189,11 @@ func TestCompareFloods(t *testing.T) {
 		return floodResult{Flood: name, Summary: "a flood", Before: repeat(alone), During: repeat(during), After: repeat(alone), Requests: &requestCount{Sent: 7, Refused: 2}}
 	}
 	with := []floodResult{result("lists", 0.002, 0.003), result("pods", 0.002, 0.004)}
-	rows := compareFloods(with, []floodResult{result("lists", 0.001, 0.012)})
+	without := result("lists", 0.001, 0.012)
+	for _, alone := range []*observation{with[1].After["list pods"], without.Before["list pods"]} {
+		alone.Failures, alone.Failure = 1, "refused"
+	}
+	rows := compareFloods(with, []floodResult{without})
 	if want := 2*len(operations) + len(operations); len(rows) != want {
 		t.Fatalf("%d rows, want %d", len(rows), want)
 	}
@@ -199,10 +203,11 @@ func TestCompareFloods(t *testing.T) {
 		note               string
 	}{
 		0: {"lists: create a pod, p99", 0.003, 0.002, "a flood: 7 requests, 2 of them refused"},
-		1: {"  and without croft", 0.003, 0.012, "there 12.00× of 1 ms alone"},
-		2: {"lists: list pods, p99", 0.003, 0.002, "target 1.5×; p50 3 ms, alone 2 ms; p99 alone before 2 ms, after 2 ms"},
+		1: {"  and without croft", 0.003, 0.012, "there 12.00× of 1 ms alone; p50 there 12 ms, alone 1 ms; the flood there: 7 requests, 2 of them refused"},
+		2: {"lists: list pods, p99", 0.003, 0.002, "target 1.5×; p50 3 ms, alone 2 ms; p99 alone before 2 ms, after 2 ms; 3 samples, alone 6"},
+		3: {"  and without croft", 0.003, 0.012, "; there alone before 1 of 3 FAILED: refused"},
 		8: {"pods: create a pod, p99", 0.004, 0.002, "a flood"},
-		9: {"pods: list pods, p99", 0.004, 0.002, "compared with alone"},
+		9: {"pods: list pods, p99", 0.004, 0.002, "; alone after 1 of 3 FAILED: refused"},
 	} {
 		r := rows[i]
 		if r.Name != want.name || r.Croft != want.croft || r.Alternative != want.alternative || !strings.Contains(r.Note, want.note) {

@@ -217,10 +217,10 @@ func (s *observation) add(took float64, err error) {
 	s.Seconds = append(s.Seconds, took)
 }
 
-// describeFailures returns a note about failures, if there are any.
-func (s *observation) describeFailures() []string {
+// describeFailures returns a note about failures, if there are any. when begins the note.
+func (s *observation) describeFailures(when string) []string {
 	if s.Failures == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of %d FAILED: %s", s.Failures, len(s.Seconds), s.Failure)}
+	return []string{fmt.Sprintf("%s %d of %d FAILED: %s", when, s.Failures, len(s.Seconds), s.Failure)}
 }
