@@ -29,7 +29,7 @@ func (s *Store) FindLast() (time.Time, error) {
 	}
 	// A day's file may lack its last hours.
 	for _, f := range slices.Backward(days) {
-		file, err := s.openFile(f)
+		file, err := openFile(f.path, s.onDamage)
 		if err != nil {
 			return last, err
 		}
@@ -74,7 +74,7 @@ func (s *Store) Maintain(now time.Time) error {
 }
 
 // mergeDay writes the file of a day and the file of its sum, and then removes the files that these
-// replace.
+// replace. A damaged file stays under another name: its intact rows are in no other file.
 func (s *Store) mergeDay(of ledger.Span, hours []file) error {
 	days, err := s.listFiles(daysDir, of)
 	if err != nil {
@@ -83,6 +83,9 @@ func (s *Store) mergeDay(of ledger.Span, hours []file) error {
 	r := &Reading{}
 	defer r.Close()
 	if err := s.addHours(r, append(slices.Clone(days), hours...), of, Selection{}); err != nil {
+		return err
+	}
+	if err := s.renameFiles(r.damaged, damagedSuffix); err != nil {
 		return err
 	}
 	sums, records, err := mergeHours(of, r)

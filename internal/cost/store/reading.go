@@ -25,6 +25,8 @@ type Reading struct {
 	Records []Record
 	parts   []part
 	tenant  *string
+	// damaged are the paths of files that are damaged where the selected rows are.
+	damaged []string
 	// buffer has the block whose checksum is compared.
 	buffer []byte
 }
@@ -245,24 +247,28 @@ func (s *Store) addHours(r *Reading, files []file, period ledger.Span, selection
 
 // addFile adds a file to a reading, without its records. It returns nil for a file that has no records for the selection.
 func (s *Store) addFile(r *Reading, f file, selection Selection) (*part, error) {
-	file, err := s.openFile(f)
+	onDamage := func(path string, err error) {
+		r.damaged = append(r.damaged, path)
+		s.onDamage(path, err)
+	}
+	file, err := openFile(f.path, onDamage)
 	if err != nil || file == nil {
 		return nil, err
 	}
 	blocks := file.listBlocks(selection)
 	if err := file.checkBlocks(blocks, &r.buffer); err != nil {
 		file.close()
-		s.onDamage(f.path, err)
+		onDamage(f.path, err)
 		return nil, nil
 	}
 	r.parts = append(r.parts, part{file: file, blocks: blocks, records: slices.Repeat([]int{-1}, len(file.records))})
 	return &r.parts[len(r.parts)-1], nil
 }
 
-// openFile opens a file. It returns nil for a file with a damaged index, and for one that was removed meanwhile: its
-// records are in another file.
-func (s *Store) openFile(f file) (*recordFile, error) {
-	opened, err := os.Open(f.path)
+// openFile opens a file. It returns nil for a file with a damaged index, after a call of onDamage, and for one that was
+// removed meanwhile: its records are in another file.
+func openFile(path string, onDamage func(path string, err error)) (*recordFile, error) {
+	opened, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -272,9 +278,9 @@ func (s *Store) openFile(f file) (*recordFile, error) {
 	file, err := readIndex(opened)
 	if err != nil {
 		opened.Close()
-		s.onDamage(f.path, err)
+		onDamage(path, err)
 		return nil, nil
 	}
-	file.path = f.path
+	file.path = path
 	return file, nil
 }

@@ -264,6 +264,50 @@ func TestTwoLeaders(t *testing.T) {
 	}
 }
 
+// TestMergeKeepsDamaged expects a merge to keep damaged files of hours and of the day, and to use the intact ones.
+func TestMergeKeepsDamaged(t *testing.T) {
+	directory := t.TempDir()
+	s := openLeader(t, directory, 1)
+	reports := 0
+	s.onDamage = func(string, error) { reports++ }
+	merge := func(damaged string, nodes money.Amount) {
+		t.Helper()
+		path := filepath.Join(directory, damaged)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(magic)+frameHeader+4] ^= 1
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Maintain(monday.Add(day)); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := os.ReadFile(path + damagedSuffix); err != nil || !bytes.Equal(kept, data) {
+			t.Errorf("%s: %d of %d bytes are left: %v", damaged, len(kept), len(data), err)
+		}
+		if reports == 0 {
+			t.Errorf("%s: no report", damaged)
+		}
+		reports = 0
+		if got := sumNodes(readAll(t, s, ledger.Span{From: monday, Until: monday.Add(day)})); got != nodes || reports > 0 {
+			t.Errorf("%s: after the merge %d, want %d; %d reports", damaged, got, nodes, reports)
+		}
+	}
+	write := func(hour int, nodes money.Amount) {
+		t.Helper()
+		if err := s.WriteHour(Record{Span: hourAt(hour), Nodes: nodes}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1, 1)
+	write(2, 2)
+	merge("hours/20261123T01.000000000001", 2)
+	write(3, 4)
+	merge("days/20261123.000000000001", 4)
+}
+
 // TestOtherForm expects that a process does not lead a store with files of another version of croft, since a merge would
 // remove them.
 func TestOtherForm(t *testing.T) {

@@ -10,6 +10,9 @@ import (
 // temporary ends the names of files that are not complete.
 const temporary = ".tmp"
 
+// damagedSuffix ends the names of damaged files that a merge left out. Only people read them.
+const damagedSuffix = ".damaged"
+
 // writeFile writes a file so that it exists completely or not at all: under another name, which is
 // flushed to the disk and then renamed.
 func (s *Store) writeFile(path string, data []byte) error {
@@ -64,6 +67,22 @@ func (s *Store) syncDirectory(path string) error {
 	}
 	defer directory.Close()
 	return directory.Sync()
+}
+
+// renameFiles appends a suffix to the names of files.
+func (s *Store) renameFiles(paths []string, suffix string) error {
+	for _, path := range paths {
+		if err := s.onStep("rename"); err != nil {
+			return err
+		}
+		if err := os.Rename(path, path+suffix); err != nil {
+			return err
+		}
+		if err := s.syncDirectory(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeFiles removes files that other files have replaced.
