@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -26,8 +25,8 @@ func (s scene) buildPodAttacks() []attack.Attack {
 		asking.addCachedImageAttacks()
 	}
 	asking.addGracePeriodAttacks()
-	asking.addSettingAttacks()
-	return attack.WithReason("a tenant that takes more than its share takes it from others", nil, append(asking.all, s.buildTerminationAttacks()...)...)
+	all := slices.Concat(asking.all, s.buildSettingAttacks(), s.buildTerminationAttacks())
+	return attack.WithReason("a tenant that takes more than its share takes it from others", nil, all...)
 }
 
 // podAttacks collects attacks by fields of pods.
@@ -100,33 +99,6 @@ func (s *podAttacks) addCachedImageAttacks() {
 		func(p *corev1.Pod) []corev1.PullPolicy {
 			return []corev1.PullPolicy{p.Spec.EphemeralContainers[0].ImagePullPolicy}
 		}))
-}
-
-// addSettingAttacks leave out fields that the tenant's enforced settings require. croft sets them.
-func (s *podAttacks) addSettingAttacks() {
-	set := func(name, summary string, edit func(*corev1.Pod), outcome func(*corev1.Pod) error) {
-		a := attack.NewCreate(name, summary, attack.ByEngine(s.platform.Placement, admissionpolicy.PodSettingsPolicy), s.makePod(name, edit))
-		a.Outcome = attack.ExpectType(outcome)
-		s.all = append(s.all, a)
-	}
-	if forced := findForcedRuntimeClass(s.attacker); forced != "" {
-		set("leave-out-runtime", "run a pod without the forced runtime class", func(*corev1.Pod) {}, func(p *corev1.Pod) error {
-			if class := ptr.Deref(p.Spec.RuntimeClassName, ""); class != forced {
-				return fmt.Errorf("the pod has runtimeClassName %q", class)
-			}
-			return nil
-		})
-	}
-	if s.attacker.Allowances.Seccomp == seccompDefault {
-		without := func(p *corev1.Pod) { p.Spec.SecurityContext.SeccompProfile = nil }
-		s.addMirror("omit-seccomp", "leave the seccomp profile to croft", without)
-		set("leave-out-seccomp", "run a pod without a seccomp profile", without, func(p *corev1.Pod) error {
-			if p.Spec.SecurityContext == nil || p.Spec.SecurityContext.SeccompProfile == nil {
-				return errors.New("the pod has no seccomp profile")
-			}
-			return nil
-		})
-	}
 }
 
 // addGracePeriodAttacks exceed the tenant's maximum.

@@ -1,9 +1,6 @@
 package policy
 
 import (
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/declare/estate"
@@ -48,36 +45,6 @@ func buildConstraints(p *estate.Platform) []admissionpolicy.Constrained {
 			CanAudit: true, Policy: buildPolicy(p, "croft-annotations"),
 		},
 	}
-}
-
-// buildSettingMutators set the forced runtime class and the seccomp profile on pods without them, if
-// Gatekeeper is the placement engine.
-func buildSettingMutators(t *estate.Tenant) []client.Object {
-	var all []client.Object
-	add := func(name, location string, value any) {
-		all = append(all, admissionpolicy.Mutator{
-			Kind: "Assign", Name: name, Version: "v1", ObjectKind: "Pod", Operations: []string{"CREATE"},
-			Location: location, OnlyMissing: true, Value: value,
-		}.Object(t.Name, t.Namespaces))
-	}
-	if class := findForcedRuntimeClass(t); class != "" {
-		add("runtime-class", "spec.runtimeClassName", class)
-	}
-	if t.Allowances.Seccomp == seccompDefault {
-		add("seccomp", "spec.securityContext.seccompProfile", map[string]any{"type": seccompDefault})
-	}
-	return all
-}
-
-// seccompDefault is the value of policy.seccomp that requires a profile.
-const seccompDefault = string(corev1.SeccompProfileTypeRuntimeDefault)
-
-// findForcedRuntimeClass returns the runtime class that croft sets on the tenant's pods, or "".
-func findForcedRuntimeClass(t *estate.Tenant) string {
-	if class := t.Allowances.RuntimeClass; class != nil && !slices.Contains(t.Allowances.Trial, "runtimeClass") {
-		return class.Force
-	}
-	return ""
 }
 
 // buildPullPolicyMutators set the tenant's pull policy on containers and image volumes, if

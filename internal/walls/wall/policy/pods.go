@@ -23,21 +23,9 @@ func buildPodPart(p *estate.Platform) admissionpolicy.Pods {
 				has(v.image.pullPolicy) && v.image.pullPolicy == "Always"))`
 	pods.PatchSummary = "containers and image volumes get the first of the tenant's imagePullPolicies, " +
 		"unless theirs is one of them"
-	pods.SettingPatch, pods.SkipSettingPatch = setMissingSettings, `has(object.spec.runtimeClassName) &&
-		has(object.spec.securityContext.seccompProfile)`
-	pods.SettingPatchSummary = "pods without a runtime class get the forced one, " +
-		"and pods without a seccomp profile RuntimeDefault, if the tenant's policy has these settings"
+	addSettingPatch(&pods)
 	return pods
 }
-
-// setMissingSettings is the patch for pods of tenants with enforced settings. The API server sets an empty
-// securityContext before. Pods of Windows have no seccomp profile.
-const setMissingSettings = `(params.spec.runtimeClassForce == "" || "runtimeClass" in params.spec.trial ||
-		has(object.spec.runtimeClassName) ? []
-		: [JSONPatch{op: "add", path: "/spec/runtimeClassName", value: params.spec.runtimeClassForce}]) +
-	(params.spec.seccomp != "RuntimeDefault" || has(object.spec.securityContext.seccompProfile) ||
-		has(object.spec.os) && object.spec.os.name == "windows" ? []
-		: [JSONPatch{op: "add", path: "/spec/securityContext/seccompProfile", value: {"type": "RuntimeDefault"}}])`
 
 // setPullPolicy sets the tenant's first pull policy on containers whose pull policy is not
 // allowed. With Always, the pull secret is checked at every start of a container.

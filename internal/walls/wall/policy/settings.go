@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/rules/attack"
+)
+
+// podSetting is a field that croft sets on new pods without it, for tenants whose policy has the setting.
+type podSetting struct {
+	// name is a part of the names of Gatekeeper's mutator and of the attack.
+	name string
+	// path is the path of the field in a pod, and summary describes its value.
+	path, summary string
+	// skip is a CEL condition: the tenant does not have the setting, or pods like this one cannot have the field.
+	skip string
+	// value is a CEL expression for the value. findValue returns the same value for a tenant, or nil for a
+	// tenant without the setting.
+	value     string
+	findValue func(*estate.Tenant) any
+}
+
+// podSettings are all such fields. A rule with the same setting validates the pod afterwards.
+var podSettings = []podSetting{
+	{
+		name: "runtime-class", path: "spec.runtimeClassName", summary: "the forced runtime class",
+		skip:  `params.spec.runtimeClassForce == "" || "runtimeClass" in params.spec.trial`,
+		value: `params.spec.runtimeClassForce`,
+		findValue: func(t *estate.Tenant) any {
+			if class := findForcedRuntimeClass(t); class != "" {
+				return class
+			}
+			return nil
+		},
+	},
+	{
+		// The API server sets an empty securityContext before. Pods of Windows have no seccomp profile.
+		name: "seccomp", path: "spec.securityContext.seccompProfile", summary: "the seccomp profile RuntimeDefault",
+		skip:  `params.spec.seccomp != "RuntimeDefault" || ` + isWindows,
+		value: `{"type": "RuntimeDefault"}`,
+		findValue: func(t *estate.Tenant) any {
+			if t.Allowances.Seccomp == seccompDefault {
+				return map[string]any{"type": seccompDefault}
+			}
+			return nil
+		},
+	},
+}
+
+// isWindows is the CEL condition that a pod runs on Windows.
+const isWindows = `has(object.spec.os) && object.spec.os.name == "windows"`
+
+// seccompDefault is the value of policy.seccomp that requires a profile.
+const seccompDefault = string(corev1.SeccompProfileTypeRuntimeDefault)
+
+// findForcedRuntimeClass returns the runtime class that croft sets on the tenant's pods, or "".
+func findForcedRuntimeClass(t *estate.Tenant) string {
+	if class := t.Allowances.RuntimeClass; class != nil && !slices.Contains(t.Allowances.Trial, "runtimeClass") {
+		return class.Force
+	}
+	return ""
+}
+
+// addSettingPatch adds the patch that sets the fields.
+func addSettingPatch(pods *admissionpolicy.Pods) {
+	var patches, present, summaries []string
+	for _, s := range podSettings {
+		has := "has(object." + s.path + ")"
+		patches = append(patches, fmt.Sprintf(`(%s || %s ? []
+			: [JSONPatch{op: "add", path: "/%s", value: %s}])`, s.skip, has, strings.ReplaceAll(s.path, ".", "/"), s.value))
+		present, summaries = append(present, has), append(summaries, s.summary)
+	}
+	pods.SettingPatch, pods.SkipSettingPatch = strings.Join(patches, " +\n"), strings.Join(present, " && ")
+	pods.SettingPatchSummary = "pods without the field get " + strings.Join(summaries, ", ") +
+		", if the tenant's policy has the setting"
+}
+
+// buildSettingMutators set the fields, if Gatekeeper is the placement engine. A mutator cannot read other
+// fields of the pod, so it also sets fields that skip excludes.
+func buildSettingMutators(t *estate.Tenant) []client.Object {
+	var all []client.Object
+	for _, s := range podSettings {
+		if value := s.findValue(t); value != nil {
+			all = append(all, admissionpolicy.Mutator{
+				Kind: "Assign", Name: s.name, Version: "v1", ObjectKind: "Pod", Operations: []string{"CREATE"},
+				Location: s.path, OnlyMissing: true, Value: value,
+			}.Object(t.Name, t.Namespaces))
+		}
+	}
+	return all
+}
+
+// buildSettingAttacks leave out each field that the tenant's policy sets.
+func (s scene) buildSettingAttacks() []attack.Attack {
+	var all []attack.Attack
+	for _, setting := range podSettings {
+		value := setting.findValue(s.attacker)
+		if value == nil {
+			continue
+		}
+		path := strings.Split(setting.path, ".")
+		leave, omit := "leave-out-"+setting.name, "omit-"+setting.name
+		a := attack.NewCreate(leave, "run a pod without "+setting.summary,
+			attack.ByEngine(s.platform.Placement, admissionpolicy.PodSettingsPolicy), removeField(s.makePod(leave), path))
+		a.Outcome = func(got client.Object) error {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(got)
+			if err != nil {
+				return err
+			}
+			found, _, err := unstructured.NestedFieldNoCopy(content, path...)
+			if err == nil && !equality.Semantic.DeepEqual(found, value) {
+				err = fmt.Errorf("the pod's %s is %v", setting.path, found)
+			}
+			return err
+		}
+		// Without the patch, a rule may refuse the pod. The mirror detects that.
+		all = append(all, a, attack.NewCreate(omit, "leave "+setting.summary+" to croft",
+			attack.Nobody, removeField(s.makePod(omit), path)))
+	}
+	return all
+}
+
+// removeField returns the pod without a field.
+func removeField(pod *corev1.Pod, path []string) *corev1.Pod {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	utilruntime.Must(err)
+	unstructured.RemoveNestedField(content, path...)
+	without := &corev1.Pod{}
+	utilruntime.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(content, without))
+	return without
+}
