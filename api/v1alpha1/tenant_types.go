@@ -493,13 +493,22 @@ type Allowances struct {
 	// +kubebuilder:validation:Enum=Any;RuntimeDefault
 	// +optional
 	Seccomp string `json:"seccomp,omitempty"`
+	// HostUsers decides whether pods may use the user IDs of their node. With Forbidden, pods
+	// run in a user namespace: croft sets hostUsers to false on pods without the field, and
+	// refuses true. Such pods cannot share their node's network, processes or IPC. Defaults to
+	// Allowed.
+	// +croft:change=kept | new pods get it
+	// +croft:exception=`Allowed` | with `Forbidden`, only pods in a user namespace; croft sets a missing `hostUsers`
+	// +kubebuilder:validation:Enum=Allowed;Forbidden
+	// +optional
+	HostUsers string `json:"hostUsers,omitempty"`
 	// Trial names fields of policy whose rules do not refuse pods yet: they warn the user,
 	// and add an annotation to the API server's audit log. Nothing is set on pods for
 	// these fields. Defaults to none.
 	// +croft:change=kept | the named rules warn instead of refusing, or refuse again
 	// +croft:exception=none | pods that violate the rules of these fields, with a warning: `[images, runtimeClass]`
-	// +kubebuilder:validation:MaxItems=3
-	// +kubebuilder:validation:items:Enum=images;registries;runtimeClass
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=hostUsers;images;registries;runtimeClass
 	// +listType=set
 	// +optional
 	Trial []string `json:"trial,omitzero"`

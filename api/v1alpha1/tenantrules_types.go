@@ -124,8 +124,12 @@ type TenantRulesSpec struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	Seccomp string `json:"seccomp,omitempty"`
+	// HostUsers is Forbidden if pods run in a user namespace.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	HostUsers string `json:"hostUsers,omitempty"`
 	// Trial names fields whose rules warn instead of refusing.
-	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=16
 	// +listType=atomic
 	// +optional

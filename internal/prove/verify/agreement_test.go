@@ -163,7 +163,12 @@ var placedOtherwise = map[string]string{
 	"select-other-pool":         "mutators leave a pool that is asked for, and the rule refuses it; a policy puts the tenant's in its place",
 	"pass-for-probe":            "mutators leave a pod alone that says it is a probe of theirs; a policy takes it for its own",
 	"tolerate-more":             "mutators add to what is over its bound already, which the message counts",
+	"use-host-network":          sharedNode,
+	"use-host-processes":        sharedNode,
+	"use-host-ipc":              sharedNode,
 }
+
+const sharedNode = "mutators set hostUsers on these pods, too, and Kubernetes refuses them before Pod Security"
 
 // mutatingPolicies returns the API server's mutating policies for a platform with Gatekeeper's
 // mutators. The evaluator does not implement Gatekeeper, but pods must be mutated in the same

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -355,8 +356,17 @@ func (s *proving) readersOf(field string) []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(s.texts)), func(name string) bool { return !read.MatchString(s.texts[name]) })
 }
 
-// optional are the fields without which nothing is required.
-var optional = []string{"imagesDigest", "imagesLatest", "runtimeClassForce", "seccomp"}
+// optional are the fields without which nothing is required: enforced settings.
+var optional = func() []string {
+	var all []string
+	for field := range reflect.TypeFor[v1alpha1.TenantRulesSpec]().Fields() {
+		name, mayBeMissing := strings.CutSuffix(field.Tag.Get("json"), ",omitempty")
+		if mayBeMissing && field.Type.Kind() == reflect.String {
+			all = append(all, name)
+		}
+	}
+	return all
+}()
 
 func widen(field string, value, others any, other string) any {
 	switch value := value.(type) {

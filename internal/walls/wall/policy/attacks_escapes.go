@@ -19,6 +19,9 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 	escape := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
 		return attack.NewCreate(name, summary, attack.ByPodSecurity, s.makePod(name, edit))
 	}
+	share := func(name, summary string, edit func(*corev1.Pod)) attack.Attack {
+		return attack.NewCreate(name, summary, s.stopSharedNode(), s.makePod(name, edit))
+	}
 	privileged := container(func(c *corev1.SecurityContext) { c.Privileged, c.AllowPrivilegeEscalation = ptr.To(true), nil })
 	debug := func(name, summary string, c corev1.EphemeralContainer) attack.Attack {
 		a := attack.NewUpdate(name, summary, attack.ByPodSecurity, s.makePod(name), func(p *corev1.Pod) {
@@ -44,9 +47,9 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 		escape("mount-host-path", "mount the node's file system", func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
 		}),
-		escape("use-host-network", "use the node's network", func(p *corev1.Pod) { p.Spec.HostNetwork = true }),
-		escape("use-host-processes", "view the node's processes", func(p *corev1.Pod) { p.Spec.HostPID = true }),
-		escape("use-host-ipc", "share memory with the node", func(p *corev1.Pod) { p.Spec.HostIPC = true }),
+		share("use-host-network", "use the node's network", func(p *corev1.Pod) { p.Spec.HostNetwork = true }),
+		share("use-host-processes", "view the node's processes", func(p *corev1.Pod) { p.Spec.HostPID = true }),
+		share("use-host-ipc", "share memory with the node", func(p *corev1.Pod) { p.Spec.HostIPC = true }),
 		escape("use-host-port", "take a port of the node", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 8080}}
 		}),
@@ -66,9 +69,6 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 	}
 	if s.attacker.PodSecurity == v1alpha1.PodSecurityRestricted {
 		all = append(all,
-			escape("run-as-root", "run as root", func(p *corev1.Pod) {
-				p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
-			}),
 			attack.NewCreate("root-in-template", "run as root by a Deployment, whose pods would be refused later", attack.ByPodSecurityWarning, s.makeDeployment("root-in-template",
 				func(t *corev1.PodTemplateSpec) {
 					t.Spec.SecurityContext.RunAsNonRoot, t.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
@@ -76,6 +76,12 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 			escape("escalate-privileges", "run a container that can gain privileges", container(func(c *corev1.SecurityContext) { c.AllowPrivilegeEscalation = ptr.To(true) })),
 			escape("keep-capabilities", "keep the default capabilities of containers", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
 		)
+	}
+	// In a user namespace root has no rights on the node, and Pod Security allows it.
+	if s.attacker.PodSecurity == v1alpha1.PodSecurityRestricted && !forbidsHostUsers(s.attacker) {
+		all = append(all, escape("run-as-root", "run as root", func(p *corev1.Pod) {
+			p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)
+		}))
 	}
 	return attack.WithReason("an escaped container controls the node, its credentials and every pod on it", []string{podSecurityStandards}, all...)
 }

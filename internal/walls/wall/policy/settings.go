@@ -7,11 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/rules/attack"
@@ -56,6 +58,41 @@ var podSettings = []podSetting{
 			return nil
 		},
 	},
+	{
+		name: "host-users", path: "spec.hostUsers", summary: "hostUsers: false",
+		skip: `params.spec.hostUsers != "Forbidden" || "hostUsers" in params.spec.trial || ` + isWindows + ` ||
+			` + sharesNode,
+		value: `false`,
+		findValue: func(t *estate.Tenant) any {
+			if forbidsHostUsers(t) {
+				return false
+			}
+			return nil
+		},
+	},
+}
+
+// sharesNode is the CEL condition that a pod shares a namespace of its node. Kubernetes refuses a user namespace
+// to such pods.
+const sharesNode = `has(object.spec.hostNetwork) && object.spec.hostNetwork ||
+	has(object.spec.hostPID) && object.spec.hostPID || has(object.spec.hostIPC) && object.spec.hostIPC`
+
+// forbidsHostUsers reports whether croft sets hostUsers on the tenant's pods.
+func forbidsHostUsers(t *estate.Tenant) bool {
+	return t.Allowances.HostUsers == "Forbidden" && !slices.Contains(t.Allowances.Trial, "hostUsers")
+}
+
+// stopSharedNode returns what stops pods that share a namespace of their node. Gatekeeper's mutator sets hostUsers
+// on these pods, too, and so Kubernetes refuses them before Pod Security evaluates them.
+func (s scene) stopSharedNode() attack.Stopper {
+	by := attack.ByPodSecurity
+	if s.platform.Placement == v1alpha1.PlacementGatekeeper && forbidsHostUsers(s.attacker) {
+		by.IsRefusal = func(err error) bool {
+			return attack.ByPodSecurity.IsRefusal(err) ||
+				apierrors.IsInvalid(err) && strings.Contains(err.Error(), "when `hostUsers` is false")
+		}
+	}
+	return by
 }
 
 // isWindows is the CEL condition that a pod runs on Windows.
