@@ -502,13 +502,22 @@ type Allowances struct {
 	// +kubebuilder:validation:Enum=Allowed;Forbidden
 	// +optional
 	HostUsers string `json:"hostUsers,omitempty"`
+	// ServiceAccountToken decides whether pods get the token of their service account without
+	// a request. With OnRequest, pods that would mount it are refused, unless they set
+	// automountServiceAccountToken to true. Pods without it set the field to false, or their
+	// service account does. Defaults to Automatic.
+	// +croft:change=kept | new pods are checked
+	// +croft:exception=`Automatic` | with `OnRequest`, only pods that request the token of their service account, or do not get it
+	// +kubebuilder:validation:Enum=Automatic;OnRequest
+	// +optional
+	ServiceAccountToken string `json:"serviceAccountToken,omitempty"`
 	// Trial names fields of policy whose rules do not refuse pods yet: they warn the user,
 	// and add an annotation to the API server's audit log. Nothing is set on pods for
 	// these fields. Defaults to none.
 	// +croft:change=kept | the named rules warn instead of refusing, or refuse again
 	// +croft:exception=none | pods that violate the rules of these fields, with a warning: `[images, runtimeClass]`
-	// +kubebuilder:validation:MaxItems=4
-	// +kubebuilder:validation:items:Enum=hostUsers;images;registries;runtimeClass
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:items:Enum=hostUsers;images;registries;runtimeClass;serviceAccountToken
 	// +listType=set
 	// +optional
 	Trial []string `json:"trial,omitzero"`

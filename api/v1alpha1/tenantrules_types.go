@@ -128,9 +128,13 @@ type TenantRulesSpec struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	HostUsers string `json:"hostUsers,omitempty"`
+	// ServiceAccountToken is OnRequest if pods must request the token of their service account.
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	ServiceAccountToken string `json:"serviceAccountToken,omitempty"`
 	// Trial names fields whose rules warn instead of refusing.
-	// +kubebuilder:validation:MaxItems=4
-	// +kubebuilder:validation:items:MaxLength=16
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:items:MaxLength=20
 	// +listType=atomic
 	// +optional
 	Trial []string `json:"trial,omitempty"`

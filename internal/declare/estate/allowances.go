@@ -36,6 +36,7 @@ func mergeAllowances(defaults, own *v1alpha1.Allowances) v1alpha1.Allowances {
 		RuntimeClass:                     cmp.Or(own.RuntimeClass, defaults.RuntimeClass, builtin.RuntimeClass),
 		Seccomp:                          cmp.Or(own.Seccomp, defaults.Seccomp),
 		HostUsers:                        cmp.Or(own.HostUsers, defaults.HostUsers),
+		ServiceAccountToken:              cmp.Or(own.ServiceAccountToken, defaults.ServiceAccountToken),
 		Trial:                            firstSet(own.Trial, defaults.Trial, builtin.Trial),
 		StorageClasses:                   firstSet(own.StorageClasses, defaults.StorageClasses, builtin.StorageClasses),
 		IngressClasses:                   firstSet(own.IngressClasses, defaults.IngressClasses, builtin.IngressClasses),

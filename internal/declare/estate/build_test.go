@@ -258,24 +258,28 @@ func TestAllowances(t *testing.T) {
   nodeClass: {kwok: {}}
   tenantDefaults:
     policy: {serviceTypes: [ClusterIP, LoadBalancer], priorityClasses: [batch], maxTerminationGracePeriodSeconds: 60, doNotDisrupt: true,
-      images: {latest: Forbidden}, runtimeClass: {force: gvisor}, seccomp: RuntimeDefault, hostUsers: Forbidden, trial: [images]}
+      images: {latest: Forbidden}, runtimeClass: {force: gvisor}, seccomp: RuntimeDefault, hostUsers: Forbidden,
+      serviceAccountToken: OnRequest, trial: [images]}
 pools: {apps: {}}
 tenants:
   plain: {pool: apps}
   special:
     pool: apps
     policy: {serviceTypes: [NodePort], priorityClasses: [], registries: [ghcr.io/special], doNotDisrupt: false,
-      images: {digest: Required}, runtimeClass: {}, seccomp: Any, hostUsers: Allowed, trial: []}
+      images: {digest: Required}, runtimeClass: {}, seccomp: Any, hostUsers: Allowed,
+      serviceAccountToken: Automatic, trial: []}
 `)
 	plain := builtinAllowances()
 	plain.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer}
 	plain.PriorityClasses = []string{"batch"}
 	plain.MaxTerminationGracePeriodSeconds, plain.DoNotDisrupt = ptr.To[int64](60), ptr.To(true)
 	plain.Images, plain.RuntimeClass = &v1alpha1.Images{Latest: "Forbidden"}, &v1alpha1.ForcedRuntimeClass{Force: "gvisor"}
-	plain.Seccomp, plain.HostUsers, plain.Trial = "RuntimeDefault", "Forbidden", []string{"images"}
+	plain.Seccomp, plain.HostUsers, plain.ServiceAccountToken = "RuntimeDefault", "Forbidden", "OnRequest"
+	plain.Trial = []string{"images"}
 	special := plain
 	special.Images, special.RuntimeClass = &v1alpha1.Images{Digest: "Required"}, &v1alpha1.ForcedRuntimeClass{}
-	special.Seccomp, special.HostUsers, special.Trial = "Any", "Allowed", []string{}
+	special.Seccomp, special.HostUsers, special.ServiceAccountToken = "Any", "Allowed", "Automatic"
+	special.Trial = []string{}
 	special.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeNodePort}
 	special.PriorityClasses, special.Registries, special.DoNotDisrupt = []string{}, []string{"ghcr.io/special"}, ptr.To(false)
 	for name, want := range map[string]v1alpha1.Allowances{"plain": plain, "special": special} {

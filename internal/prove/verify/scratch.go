@@ -137,7 +137,7 @@ func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
 			Images:            &v1alpha1.Images{Latest: "Forbidden"}, Trial: []string{},
 			RuntimeClass: &v1alpha1.ForcedRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "RuntimeDefault",
-			HostUsers:       "Forbidden",
+			HostUsers: "Forbidden", ServiceAccountToken: "OnRequest",
 			PriorityClasses: []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
 			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
 			// One type, so that there is a mirror with an allowed one.
@@ -174,8 +174,9 @@ func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways},
 			// These would refuse pods without the trial.
 			Images:       &v1alpha1.Images{Digest: "Required"},
-			RuntimeClass: &v1alpha1.ForcedRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "Any", HostUsers: "Forbidden",
-			Trial:           []string{"hostUsers", "images", "registries", "runtimeClass"},
+			RuntimeClass: &v1alpha1.ForcedRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "Any",
+			HostUsers: "Forbidden", ServiceAccountToken: "OnRequest",
+			Trial:           []string{"hostUsers", "images", "registries", "runtimeClass", "serviceAccountToken"},
 			PriorityClasses: []string{}, RuntimeClasses: all, CSIDrivers: all, DeviceClasses: all,
 			StorageClasses: append(all, ""), IngressClasses: all, GatewayClasses: all,
 			VolumeTypes: []v1alpha1.VolumeType{"*"}, VolumeAttributesClasses: all, MaxVolumeSize: ptr.To(resource.MustParse("2Ti")),

@@ -49,9 +49,11 @@ func ChooseImage(may *v1alpha1.Allowances) string {
 	return may.Registries[0] + "/" + image
 }
 
-// NewPodSpec returns the spec of a pod that even the restricted Pod Security level allows.
+// NewPodSpec returns the spec of a pod that even the restricted Pod Security level allows. It declines the
+// token of its service account, which a tenant's policy may give to pods on request only.
 func NewPodSpec() corev1.PodSpec {
 	return corev1.PodSpec{
+		AutomountServiceAccountToken: ptr.To(false),
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot:   ptr.To(true),
 			RunAsUser:      ptr.To(int64(65532)),
