@@ -471,6 +471,13 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	PriorityClasses []string `json:"priorityClasses,omitzero"`
+	// PriorityClass is the priority class that croft sets on pods without one. If the cluster
+	// has a default class, pods get that class instead. Defaults to none; an empty object
+	// removes the Platform's default.
+	// +croft:change=kept | new pods get it
+	// +croft:exception=none | with `{default: batch}`, pods without a class get this one of `priorityClasses`
+	// +optional
+	PriorityClass *PodPriorityClass `json:"priorityClass,omitempty"`
 	// RuntimeClasses are the allowed runtime classes of pods. Defaults to none.
 	// +croft:change=kept | new pods and changes of existing objects are checked
 	// +croft:exception=none | these classes
@@ -480,12 +487,12 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
-	// RuntimeClass forces a runtime class on all pods, such as gvisor. Defaults to none; an
-	// empty object removes the Platform's default.
+	// RuntimeClass is the runtime class that croft sets on pods without one, such as gvisor.
+	// Defaults to none; an empty object removes the Platform's default.
 	// +croft:change=kept | new pods get it
-	// +croft:exception=none | with `{force: gvisor}`, only pods with this class, which croft sets; `{}` allows others again
+	// +croft:exception=none | with `{force: gvisor}`, only pods with this class, which croft sets; with `{default: gvisor}`, pods without a class get this one of `runtimeClasses`; `{}` allows others again
 	// +optional
-	RuntimeClass *ForcedRuntimeClass `json:"runtimeClass,omitempty"`
+	RuntimeClass *PodRuntimeClass `json:"runtimeClass,omitempty"`
 	// Seccomp is the minimum seccomp profile of pods. With RuntimeDefault, croft sets
 	// RuntimeDefault on pods without a profile, and refuses Unconfined. Defaults to Any.
 	// +croft:change=kept | new pods get it
@@ -769,13 +776,29 @@ type Images struct {
 	Latest string `json:"latest,omitempty"`
 }
 
-// ForcedRuntimeClass is the runtime class of all pods of a tenant.
-type ForcedRuntimeClass struct {
+// PodPriorityClass is the priority class of a tenant's pods.
+type PodPriorityClass struct {
+	// Default is the name of a PriorityClass among priorityClasses. croft sets it on pods
+	// without a class. With Gatekeeper as the placement engine, it must not be set.
+	// +kubebuilder:validation:MaxLength=127
+	// +optional
+	Default string `json:"default,omitempty"`
+}
+
+// PodRuntimeClass is the runtime class of a tenant's pods.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.force) || !has(self.default)",message="set force or default, not both"
+type PodRuntimeClass struct {
 	// Force is the name of a RuntimeClass. croft sets it on pods without a class, and
 	// refuses pods with another. It need not be among runtimeClasses.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Force string `json:"force,omitempty"`
+	// Default is the name of a RuntimeClass among runtimeClasses. croft sets it on pods
+	// without a class.
+	// +kubebuilder:validation:MaxLength=127
+	// +optional
+	Default string `json:"default,omitempty"`
 }
 
 // VolumeType is a type of volume, as named in a pod.

@@ -110,6 +110,10 @@ type TenantRulesSpec struct {
 	// +listType=atomic
 	// +required
 	PriorityClasses []string `json:"priorityClasses"`
+	// PriorityClassDefault is the priority class of pods without one.
+	// +kubebuilder:validation:MaxLength=127
+	// +optional
+	PriorityClassDefault string `json:"priorityClassDefault,omitempty"`
 	// RuntimeClasses are the allowed runtime classes of pods.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
@@ -120,6 +124,10 @@ type TenantRulesSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	RuntimeClassForce string `json:"runtimeClassForce,omitempty"`
+	// RuntimeClassDefault is the runtime class of pods without one.
+	// +kubebuilder:validation:MaxLength=127
+	// +optional
+	RuntimeClassDefault string `json:"runtimeClassDefault,omitempty"`
 	// Seccomp is RuntimeDefault if pods need a seccomp profile.
 	// +kubebuilder:validation:MaxLength=16
 	// +optional

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -297,10 +298,14 @@ func verifySweeps(t *testing.T, d *declaring) {
 		if n.Labels[v1alpha1.ScratchLabel] == "" {
 			t.Errorf("namespace %s has no mark of a scratch tenant", name)
 		}
-		// A tenant that forces a runtime class has one with the name of its first namespace.
-		class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := client.IgnoreNotFound(d.admin.Patch(t.Context(), class, past)); err != nil {
-			t.Fatal(err)
+		// A tenant has classes with the name of its first namespace.
+		for _, class := range []client.Object{
+			&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		} {
+			if err := client.IgnoreNotFound(d.admin.Patch(t.Context(), class, past)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if _, stdout, _ := d.croft(t, "", "doctor"); !strings.Contains(stdout, "Namespace/"+old[0]+": a run of `croft verify`") || strings.Contains(stdout, current[0]) {

@@ -257,7 +257,7 @@ func TestAllowances(t *testing.T) {
   clusterName: demo
   nodeClass: {kwok: {}}
   tenantDefaults:
-    policy: {serviceTypes: [ClusterIP, LoadBalancer], priorityClasses: [batch], maxTerminationGracePeriodSeconds: 60, doNotDisrupt: true,
+    policy: {serviceTypes: [ClusterIP, LoadBalancer], priorityClasses: [batch], priorityClass: {default: batch}, maxTerminationGracePeriodSeconds: 60, doNotDisrupt: true,
       images: {latest: Forbidden}, runtimeClass: {force: gvisor}, seccomp: RuntimeDefault, hostUsers: Forbidden,
       serviceAccountToken: OnRequest, trial: [images]}
 pools: {apps: {}}
@@ -265,21 +265,21 @@ tenants:
   plain: {pool: apps}
   special:
     pool: apps
-    policy: {serviceTypes: [NodePort], priorityClasses: [], registries: [ghcr.io/special], doNotDisrupt: false,
+    policy: {serviceTypes: [NodePort], priorityClasses: [], priorityClass: {}, registries: [ghcr.io/special], doNotDisrupt: false,
       images: {digest: Required}, runtimeClass: {}, seccomp: Any, hostUsers: Allowed,
       serviceAccountToken: Automatic, trial: []}
 `)
 	plain := builtinAllowances()
 	plain.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer}
-	plain.PriorityClasses = []string{"batch"}
+	plain.PriorityClasses, plain.PriorityClass = []string{"batch"}, &v1alpha1.PodPriorityClass{Default: "batch"}
 	plain.MaxTerminationGracePeriodSeconds, plain.DoNotDisrupt = ptr.To[int64](60), ptr.To(true)
-	plain.Images, plain.RuntimeClass = &v1alpha1.Images{Latest: "Forbidden"}, &v1alpha1.ForcedRuntimeClass{Force: "gvisor"}
+	plain.Images, plain.RuntimeClass = &v1alpha1.Images{Latest: "Forbidden"}, &v1alpha1.PodRuntimeClass{Force: "gvisor"}
 	plain.Seccomp, plain.HostUsers, plain.ServiceAccountToken = "RuntimeDefault", "Forbidden", "OnRequest"
 	plain.Trial = []string{"images"}
 	special := plain
-	special.Images, special.RuntimeClass = &v1alpha1.Images{Digest: "Required"}, &v1alpha1.ForcedRuntimeClass{}
+	special.Images, special.RuntimeClass = &v1alpha1.Images{Digest: "Required"}, &v1alpha1.PodRuntimeClass{}
 	special.Seccomp, special.HostUsers, special.ServiceAccountToken = "Any", "Allowed", "Automatic"
-	special.Trial = []string{}
+	special.Trial, special.PriorityClass = []string{}, &v1alpha1.PodPriorityClass{}
 	special.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeNodePort}
 	special.PriorityClasses, special.Registries, special.DoNotDisrupt = []string{}, []string{"ghcr.io/special"}, ptr.To(false)
 	for name, want := range map[string]v1alpha1.Allowances{"plain": plain, "special": special} {

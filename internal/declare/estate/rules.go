@@ -73,6 +73,7 @@ var rules = []rule{
 	forEachTenant(checkMetadataDenied),
 	forEachTenant(checkAllowCIDRs),
 	forEachTenant(checkConsents),
+	forEachTenant(checkDefaultClasses),
 	forEachTenant(checkTenantResources),
 	forEachTenant(checkTenantContainers),
 	forEachTenant(checkTenantAdmins),

@@ -134,6 +134,32 @@ func checkFreezeExpiry(w *checker, t *v1alpha1.Tenant) []finding {
 		t.Spec.Frozen.Until.UTC().Format(time.RFC3339))
 }
 
+// checkDefaultClasses refuses a default class that the tenant may not use: croft would set it on pods, and then
+// refuse them. The default and the list may come from the Platform.
+func checkDefaultClasses(w *checker, t *v1alpha1.Tenant) []finding {
+	may := mergeAllowances(&w.platform.TenantDefaults.Policy, &t.Spec.Policy.Allowances)
+	var all []finding
+	for _, class := range []struct {
+		field, name, list string
+		allowed           []string
+	}{
+		{"priorityClass", may.PriorityClass.Default, "priorityClasses", may.PriorityClasses},
+		{"runtimeClass", may.RuntimeClass.Default, "runtimeClasses", may.RuntimeClasses},
+	} {
+		at := field.NewPath("spec", "policy", class.field, "default")
+		switch {
+		case class.name == "":
+		case !slices.Contains(class.allowed, class.name) && !slices.Contains(class.allowed, "*"):
+			all = append(all, makeFinding(at, "%s is not one of the tenant's %s; add it to policy.%s, or choose another default",
+				class.name, class.list, class.list)...)
+		case class.field == "priorityClass" && w.platform.Placement == v1alpha1.PlacementGatekeeper:
+			all = append(all, makeFinding(at, "Gatekeeper cannot set a priority class, since it cannot remove the priority that the pod has without one; leave it out, or set platform.placement to %s",
+				v1alpha1.PlacementNative)...)
+		}
+	}
+	return all
+}
+
 func checkTenantResources(_ *checker, t *v1alpha1.Tenant) []finding {
 	at := field.NewPath("spec")
 	return checkResources(at.Child("quota"), t.Spec.Quota, at.Child("limits"), t.Spec.Limits)

@@ -258,6 +258,39 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
+// TestDefaultClasses expects default classes to be among the allowed ones, whether the tenant or the Platform sets
+// either.
+func TestDefaultClasses(t *testing.T) {
+	const at = "croft.yaml:4: tenants.shop.policy."
+	for name, c := range map[string]struct {
+		platform, tenant string
+		want             []string
+	}{
+		"none":           {"", "", nil},
+		"no class":       {"", "priorityClass: {}, runtimeClass: {}", nil},
+		"allowed":        {"", "priorityClasses: [low, batch], priorityClass: {default: batch}, runtimeClasses: [gvisor], runtimeClass: {default: gvisor}", nil},
+		"any is allowed": {"", `priorityClasses: ["*"], priorityClass: {default: batch}, runtimeClasses: ["*"], runtimeClass: {default: gvisor}`, nil},
+		"not allowed": {"", "priorityClasses: [low], priorityClass: {default: batch}, runtimeClass: {default: gvisor}", []string{
+			at + "priorityClass.default: batch is not one of the tenant's priorityClasses; add it to policy.priorityClasses, or choose another default",
+			at + "runtimeClass.default: gvisor is not one of the tenant's runtimeClasses; add it to policy.runtimeClasses, or choose another default"}},
+		"allowed by the Platform": {"tenantDefaults: {policy: {priorityClasses: [batch]}}", "priorityClass: {default: batch}", nil},
+		"the Platform's default":  {"tenantDefaults: {policy: {priorityClasses: [batch], priorityClass: {default: batch}}}", "", nil},
+		"the Platform's default, which the tenant's list lacks": {"tenantDefaults: {policy: {priorityClasses: [batch], priorityClass: {default: batch}}}", "priorityClasses: [low]", []string{
+			at + "priorityClass.default: batch is not one of the tenant's priorityClasses; add it to policy.priorityClasses, or choose another default"}},
+		"the Platform's default, which the tenant removes": {"tenantDefaults: {policy: {priorityClasses: [batch], priorityClass: {default: batch}}}", "priorityClasses: [], priorityClass: {}", nil},
+		"with Gatekeeper": {"placement: Gatekeeper", "priorityClasses: [batch], priorityClass: {default: batch}, runtimeClasses: [gvisor], runtimeClass: {default: gvisor}", []string{
+			at + "priorityClass.default: Gatekeeper cannot set a priority class, since it cannot remove the priority that the pod has without one; leave it out, or set platform.placement to Native"}},
+		"forced and by default": {"", "runtimeClasses: [gvisor], runtimeClass: {force: kata, default: gvisor}", []string{
+			at + "runtimeClass: set force or default, not both"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, problems := read("platform: {clusterName: a, nodeClass: {kwok: {}}, " + c.platform + "}\npools: {jobs: }\ntenants:\n" +
+				"  shop: {pool: jobs, policy: {" + c.tenant + "}}\n")
+			expect(t, problems, c.want...)
+		})
+	}
+}
+
 // TestArgoCDSources expects fields to be refused that an Application does not have. It is of
 // the first tier: it runs without a control plane.
 func TestArgoCDSources(t *testing.T) {

@@ -347,8 +347,11 @@ func (s *proving) readersOf(field string) []string {
 	if s.texts == nil {
 		s.texts = map[string]string{}
 		for _, o := range s.platformObjects() {
-			if p, ok := o.(*admissionv1.ValidatingAdmissionPolicy); ok {
-				s.texts[p.Name] = p.Spec.String()
+			switch p := o.(type) {
+			case *admissionv1.ValidatingAdmissionPolicy:
+				s.texts[p.Name] += p.Spec.String()
+			case *admissionv1.MutatingAdmissionPolicy:
+				s.texts[p.Name] += p.Spec.String()
 			}
 		}
 	}

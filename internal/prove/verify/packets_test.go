@@ -102,19 +102,21 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestPacketsKeepRuntimeClasses fails if croft verify --packets would write or delete a RuntimeClass of the
-// platform, or one without a name.
-func TestPacketsKeepRuntimeClasses(t *testing.T) {
+// TestPacketsKeepClasses fails if croft verify --packets would write or delete a RuntimeClass or a
+// PriorityClass of the platform, or one without a name.
+func TestPacketsKeepClasses(t *testing.T) {
 	for _, class := range []string{"", "gvisor"} {
 		platform := v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
-		platform.Spec.TenantDefaults.Policy.RuntimeClass = &v1alpha1.ForcedRuntimeClass{Force: class}
+		may := &platform.Spec.TenantDefaults.Policy
+		may.RuntimeClass = &v1alpha1.PodRuntimeClass{Force: class}
+		may.PriorityClass, may.PriorityClasses = &v1alpha1.PodPriorityClass{Default: class}, []string{class}
 		p, err := NewPackets(platform, "apps", "registry.example.org/croft")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range p.scratch.Objects() {
-			if o.GetObjectKind().GroupVersionKind().Kind == "RuntimeClass" {
-				t.Errorf("with the platform's class %q, it writes %q", class, o.GetName())
+			if kind := o.GetObjectKind().GroupVersionKind().Kind; kind == "RuntimeClass" || kind == "PriorityClass" {
+				t.Errorf("with the platform's class %q, it writes %s %q", class, kind, o.GetName())
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,7 +42,14 @@ type Scratch struct {
 // has every exception: so every rule is tried where it refuses and where it does not,
 // regardless of the platform's defaults.
 func NewScratch(platform v1alpha1.Platform) (*Scratch, error) {
-	return newScratch(platform, restrictTenant, allowExceptions)
+	restrict := restrictTenant
+	if platform.Spec.Placement == v1alpha1.PlacementGatekeeper {
+		restrict = func(t *v1alpha1.TenantSpec, other string) {
+			restrictTenant(t, other)
+			t.Policy.PriorityClass = &v1alpha1.PodPriorityClass{} // Gatekeeper cannot set it
+		}
+	}
+	return newScratch(platform, restrict, allowExceptions)
 }
 
 // AddConnections adds the connections to which the cluster's own tenants have agreed. An attack on
@@ -136,9 +144,10 @@ func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 			Registries:        []string{"docker.io", "registry.croft-verify.example/team"},
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
 			Images:            &v1alpha1.Images{Latest: "Forbidden"}, Trial: []string{},
-			RuntimeClass: &v1alpha1.ForcedRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "RuntimeDefault",
+			RuntimeClass: &v1alpha1.PodRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "RuntimeDefault",
 			HostUsers: "Forbidden", ServiceAccountToken: "OnRequest",
-			PriorityClasses: []string{}, RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
+			PriorityClass: &v1alpha1.PodPriorityClass{Default: t.Namespaces[0]}, PriorityClasses: []string{t.Namespaces[0]},
+			RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
 			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
 			// One type, so that there is a mirror with an allowed one.
 			VolumeTypes: []v1alpha1.VolumeType{"cephfs"}, VolumeAttributesClasses: []string{}, MaxVolumeSize: ptr.To(resource.MustParse("10Gi")),
@@ -174,9 +183,10 @@ func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 			ImagePullPolicies: []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways},
 			// These would refuse pods without the trial.
 			Images:       &v1alpha1.Images{Digest: "Required"},
-			RuntimeClass: &v1alpha1.ForcedRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "Any",
+			RuntimeClass: &v1alpha1.PodRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "Any",
 			HostUsers: "Forbidden", ServiceAccountToken: "OnRequest",
 			Trial:           []string{"hostUsers", "images", "registries", "runtimeClass", "serviceAccountToken"},
+			PriorityClass:   &v1alpha1.PodPriorityClass{},
 			PriorityClasses: []string{}, RuntimeClasses: all, CSIDrivers: all, DeviceClasses: all,
 			StorageClasses: append(all, ""), IngressClasses: all, GatewayClasses: all,
 			VolumeTypes: []v1alpha1.VolumeType{"*"}, VolumeAttributesClasses: all, MaxVolumeSize: ptr.To(resource.MustParse("2Ti")),
@@ -236,6 +246,13 @@ func (s *Scratch) Objects() []client.Object {
 		all = append(all, &nodev1.RuntimeClass{
 			TypeMeta:   metav1.TypeMeta{APIVersion: nodev1.SchemeGroupVersion.String(), Kind: "RuntimeClass"},
 			ObjectMeta: metav1.ObjectMeta{Name: class}, Handler: "runc",
+		})
+	}
+	if class := s.attacker.Allowances.PriorityClass.Default; class == s.attacker.Namespaces[0] {
+		// The value differs from the priority of pods without a class, and pre-empts no pod.
+		all = append(all, &schedulingv1.PriorityClass{
+			TypeMeta:   metav1.TypeMeta{APIVersion: schedulingv1.SchemeGroupVersion.String(), Kind: "PriorityClass"},
+			ObjectMeta: metav1.ObjectMeta{Name: class}, Value: -1, PreemptionPolicy: ptr.To(corev1.PreemptNever),
 		})
 	}
 	// Many clusters do not have these kinds, and no attack needs one.

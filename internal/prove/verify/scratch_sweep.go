@@ -97,6 +97,7 @@ func (*Scratch) Needs() []Right {
 		Right{Verb: "create", Resource: "pods"},
 		Right{Verb: "patch", Resource: "resourcequotas"},
 		Right{Verb: "patch", Group: "node.k8s.io", Resource: "runtimeclasses"},
+		Right{Verb: "patch", Group: "scheduling.k8s.io", Resource: "priorityclasses"},
 		Right{Verb: "patch", Group: "networking.k8s.io", Resource: "networkpolicies"},
 		Right{Verb: "patch", Group: "rbac.authorization.k8s.io", Resource: "rolebindings"},
 		Right{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "tenantrules"},

@@ -122,7 +122,7 @@ func (s scene) buildFileAttacks() []attack.Attack {
 		"deviceClass": s.findDeviceClass(), "gatewayClass": s.findGatewayClass(), "ingressClass": s.findIngressClass(),
 		"issuer": s.findIssuer(), "sourceHost": s.findSourceHost(), "registry": s.attacker.Allowances.Registries[0],
 		"storageClass": s.findStorageClass(), "maxVolumeSize": s.attacker.Allowances.MaxVolumeSize.String(),
-		"overVolumeSize": s.exceedVolumeSize(), "otherRuntimeClass": findForcedRuntimeClass(s.target),
+		"overVolumeSize": s.exceedVolumeSize(), "otherRuntimeClass": findRuntimeClass(s.target).Force,
 	}
 	scene := rulefile.Scene{Words: words, Bases: s.buildBases()}
 	all, err := rulefile.BuildAttacks(readCases(), scene, buildRulesSpec(s.platform, s.attacker, s.own))

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,20 +32,37 @@ type podSetting struct {
 	// tenant without the setting.
 	value     string
 	findValue func(*estate.Tenant) any
+	// cleared are the paths of fields that the API server has derived from the missing field. It derives them
+	// again after the patch. Gatekeeper's mutators cannot clear a field, so with Gatekeeper as the engine the
+	// estate has no such setting.
+	cleared []string
 }
 
 // podSettings are all such fields. A rule with the same setting validates the pod afterwards.
 var podSettings = []podSetting{
 	{
-		name: "runtime-class", path: "spec.runtimeClassName", summary: "the forced runtime class",
-		skip:  `params.spec.runtimeClassForce == "" || "runtimeClass" in params.spec.trial`,
-		value: `params.spec.runtimeClassForce`,
+		name: "runtime-class", path: "spec.runtimeClassName", summary: "the tenant's runtime class",
+		skip: `"runtimeClass" in params.spec.trial ||
+			params.spec.runtimeClassForce == "" && params.spec.runtimeClassDefault == ""`,
+		value: `params.spec.runtimeClassForce != "" ? params.spec.runtimeClassForce : params.spec.runtimeClassDefault`,
 		findValue: func(t *estate.Tenant) any {
-			if class := findForcedRuntimeClass(t); class != "" {
-				return class
+			if class := findRuntimeClass(t); class.Force != "" || class.Default != "" {
+				return cmp.Or(class.Force, class.Default)
 			}
 			return nil
 		},
+	},
+	{
+		// A pod without a class has the priority 0, which contradicts a class with another value.
+		name: "priority-class", path: "spec.priorityClassName", summary: "the tenant's priority class",
+		skip: `params.spec.priorityClassDefault == ""`, value: `params.spec.priorityClassDefault`,
+		findValue: func(t *estate.Tenant) any {
+			if class := t.Allowances.PriorityClass; class != nil && class.Default != "" {
+				return class.Default
+			}
+			return nil
+		},
+		cleared: []string{"spec.priority", "spec.preemptionPolicy"},
 	},
 	{
 		// The API server sets an empty securityContext before. Pods of Windows have no seccomp profile.
@@ -101,12 +119,12 @@ const isWindows = `has(object.spec.os) && object.spec.os.name == "windows"`
 // seccompDefault is the value of policy.seccomp that requires a profile.
 const seccompDefault = string(corev1.SeccompProfileTypeRuntimeDefault)
 
-// findForcedRuntimeClass returns the runtime class that croft sets on the tenant's pods, or "".
-func findForcedRuntimeClass(t *estate.Tenant) string {
+// findRuntimeClass returns the setting of the tenant's runtime class, or an empty one if it is in trial.
+func findRuntimeClass(t *estate.Tenant) v1alpha1.PodRuntimeClass {
 	if class := t.Allowances.RuntimeClass; class != nil && !slices.Contains(t.Allowances.Trial, "runtimeClass") {
-		return class.Force
+		return *class
 	}
-	return ""
+	return v1alpha1.PodRuntimeClass{}
 }
 
 // addSettingPatch adds the patch that sets the fields.
@@ -114,13 +132,22 @@ func addSettingPatch(pods *admissionpolicy.Pods) {
 	var patches, present, summaries []string
 	for _, s := range podSettings {
 		has := "has(object." + s.path + ")"
-		patches = append(patches, fmt.Sprintf(`(%s || %s ? []
-			: [JSONPatch{op: "add", path: "/%s", value: %s}])`, s.skip, has, strings.ReplaceAll(s.path, ".", "/"), s.value))
+		operations := []string{formatAdd(s.path, s.value)}
+		for _, path := range s.cleared {
+			// Unlike the operation remove, null also clears a field that is missing.
+			operations = append(operations, formatAdd(path, "null"))
+		}
+		patches = append(patches, fmt.Sprintf("(%s || %s ? []\n: [%s])", s.skip, has, strings.Join(operations, ",\n")))
 		present, summaries = append(present, has), append(summaries, s.summary)
 	}
 	pods.SettingPatch, pods.SkipSettingPatch = strings.Join(patches, " +\n"), strings.Join(present, " && ")
 	pods.SettingPatchSummary = "pods without the field get " + strings.Join(summaries, ", ") +
 		", if the tenant's policy has the setting"
+}
+
+// formatAdd returns an operation of a JSON patch in CEL.
+func formatAdd(path, value string) string {
+	return fmt.Sprintf(`JSONPatch{op: "add", path: "/%s", value: %s}`, strings.ReplaceAll(path, ".", "/"), value)
 }
 
 // buildSettingMutators set the fields, if Gatekeeper is the placement engine. A mutator cannot read other
