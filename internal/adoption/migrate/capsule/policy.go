@@ -42,14 +42,26 @@ var lists = []struct {
 	into  func(*v1alpha1.Allowances) *[]string
 	// none means that croft allows no value if the list is unset; otherwise it allows any.
 	none bool
+	// preset is the field of the default, which setDefault sets. It is empty for lists whose default croft does
+	// not set.
+	preset     string
+	setDefault func(a *v1alpha1.Allowances, name string)
 }{
-	{[]string{"storageClasses"}, "storageClasses", func(a *v1alpha1.Allowances) *[]string { return &a.StorageClasses }, false},
-	{[]string{"ingressOptions", "allowedClasses"}, "ingressClasses", func(a *v1alpha1.Allowances) *[]string { return &a.IngressClasses }, false},
-	{[]string{"gatewayOptions", "allowedClasses"}, "gatewayClasses", func(a *v1alpha1.Allowances) *[]string { return &a.GatewayClasses }, false},
-	{[]string{"containerRegistries"}, "registries", func(a *v1alpha1.Allowances) *[]string { return &a.Registries }, false},
-	{[]string{"priorityClasses"}, "priorityClasses", func(a *v1alpha1.Allowances) *[]string { return &a.PriorityClasses }, true},
-	{[]string{"runtimeClasses"}, "runtimeClasses", func(a *v1alpha1.Allowances) *[]string { return &a.RuntimeClasses }, true},
-	{[]string{"deviceClasses"}, "deviceClasses", func(a *v1alpha1.Allowances) *[]string { return &a.DeviceClasses }, true},
+	{path: []string{"storageClasses"}, field: "storageClasses", into: func(a *v1alpha1.Allowances) *[]string { return &a.StorageClasses }},
+	{path: []string{"ingressOptions", "allowedClasses"}, field: "ingressClasses", into: func(a *v1alpha1.Allowances) *[]string { return &a.IngressClasses }},
+	{path: []string{"gatewayOptions", "allowedClasses"}, field: "gatewayClasses", into: func(a *v1alpha1.Allowances) *[]string { return &a.GatewayClasses }},
+	{path: []string{"containerRegistries"}, field: "registries", into: func(a *v1alpha1.Allowances) *[]string { return &a.Registries }},
+	{
+		path: []string{"priorityClasses"}, field: "priorityClasses", into: func(a *v1alpha1.Allowances) *[]string { return &a.PriorityClasses }, none: true,
+		preset:     "priorityClass.default",
+		setDefault: func(a *v1alpha1.Allowances, name string) { a.PriorityClass = &v1alpha1.PodPriorityClass{Default: name} },
+	},
+	{
+		path: []string{"runtimeClasses"}, field: "runtimeClasses", into: func(a *v1alpha1.Allowances) *[]string { return &a.RuntimeClasses }, none: true,
+		preset:     "runtimeClass.default",
+		setDefault: func(a *v1alpha1.Allowances, name string) { a.RuntimeClass = &v1alpha1.PodRuntimeClass{Default: name} },
+	},
+	{path: []string{"deviceClasses"}, field: "deviceClasses", into: func(a *v1alpha1.Allowances) *[]string { return &a.DeviceClasses }, none: true},
 }
 
 // readPolicy reads the allowances for the tenant's objects.
@@ -75,9 +87,16 @@ func readPolicy(d *draft.Draft, name string, spec source.Field, a *v1alpha1.Allo
 			d.LeaveOut(draft.TenantField(name, field), "%s contains no name that croft can allow; until you write names, %s", f.Path(), until)
 		default:
 			*l.into(a) = names
+			if standard := f.At("default"); standard.Text() != "" && l.preset != "" {
+				l.setDefault(a, standard.Text())
+				standard.MarkKept(draft.TenantField(name, "policy."+l.preset))
+			}
 			for _, p := range patterns {
 				d.ReportLost(p, "croft allows by name: write the names that the tenant uses into %s, which has only the listed ones", field)
 			}
+		}
+		if standard := f.At("default"); !standard.HasOutcome() {
+			standard.MarkChanged(draft.TenantField(name, field), "allowed; croft sets no default")
 		}
 	}
 	policies := spec.At("imagePullPolicies")
@@ -100,9 +119,9 @@ func readAllowed(f source.Field, to string) (names []string, patterns []source.F
 	names = exact.Texts()
 	if standard.Text() != "" {
 		names = append(names, standard.Text())
-		standard.MarkChanged(to, "allowed; croft sets no default")
+	} else {
+		standard.MarkKept(to)
 	}
-	standard.MarkKept(to)
 	for _, key := range []string{"allowedRegex", "matchLabels", "matchExpressions"} {
 		pattern := f.At(key)
 		if isEmpty(pattern) {
