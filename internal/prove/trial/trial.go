@@ -312,7 +312,7 @@ func (t *Trial) tryObject(ctx context.Context, m Manifest, c child, controller b
 		return r, nil
 	}
 	if answer.Sent != nil && answer.Object != nil {
-		r.Changes = findChanges("", answer.Sent.Object, answer.Object.Object)
+		r.Changes = slices.DeleteFunc(findChanges("", answer.Sent.Object, answer.Object.Object), isDerived)
 	}
 	switch {
 	case len(r.Warnings) > 0:
@@ -338,6 +338,12 @@ func parseWarning(text string) Reason {
 		return Reason{Source: podSecurity, Message: text}
 	}
 	return Reason{Source: apiServer, Message: text}
+}
+
+// isDerived reports whether a change clears a field that the API server computes from the pod's priority class, so
+// that it has the value of another class.
+func isDerived(c Change) bool {
+	return c.After == "" && slices.Contains([]string{"spec.priority", "spec.preemptionPolicy"}, c.Path)
 }
 
 // findChanges returns the fields in which two values differ.

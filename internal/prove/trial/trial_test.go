@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/prove/trial"
@@ -222,6 +223,35 @@ func TestSeveralBrokenRules(t *testing.T) {
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("rules by line: %v, want %v of\n%s", got, want, object)
+		}
+	}
+}
+
+// TestDefaultClasses expects the classes among the changes, and no fields that the API server computes from them.
+func TestDefaultClasses(t *testing.T) {
+	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
+	shop := e.FindTenant("shop")
+	may := &shop.Allowances
+	may.PriorityClasses, may.PriorityClass = []string{"batch"}, &v1alpha1.PodPriorityClass{Default: "batch"}
+	may.RuntimeClasses, may.RuntimeClass = []string{"gvisor"}, &v1alpha1.PodRuntimeClass{Default: "gvisor"}
+	by, err := trial.New(e, shop, trial.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := trial.ReadManifests("web.yaml", []byte(several))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := map[string]string{}
+	for _, c := range try(t, by, read).Results[1].Changes {
+		changes[c.Path] = c.After
+	}
+	if changes["spec.priorityClassName"] != "batch" || changes["spec.runtimeClassName"] != "gvisor" {
+		t.Errorf("the pod has no default classes: %v", changes)
+	}
+	for _, path := range []string{"spec.priority", "spec.preemptionPolicy"} {
+		if _, ok := changes[path]; ok {
+			t.Errorf("%s is a change: %v", path, changes)
 		}
 	}
 }
