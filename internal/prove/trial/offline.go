@@ -28,6 +28,8 @@ type offline struct {
 	tenant    *estate.Tenant
 	// class is the storage class that a claim without one gets.
 	class string
+	// declining are the service accounts whose pods get no token without a request, as namespace/name.
+	declining map[string]bool
 }
 
 func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (backend, error) {
@@ -35,7 +37,7 @@ func newOffline(e *estate.Estate, tenant *estate.Tenant, class string) (backend,
 	if err != nil {
 		return nil, err
 	}
-	return &offline{created, e, tenant, cmp.Or(class, findStorageClass(tenant))}, nil
+	return &offline{evaluator: created, estate: e, tenant: tenant, class: cmp.Or(class, findStorageClass(tenant))}, nil
 }
 
 // findStorageClass returns a storage class that a tenant may use, since the cluster's default is
@@ -50,8 +52,11 @@ func findStorageClass(tenant *estate.Tenant) string {
 }
 
 func (j *offline) create(ctx context.Context, object *unstructured.Unstructured, requester user.Info, controller bool) (evaluator.Answer, error) {
-	if object.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
+	switch object.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
 		j.setStorageClass(object)
+	case schema.GroupKind{Kind: "Pod"}:
+		j.declineToken(object)
 	}
 	return j.evaluator.Evaluate(ctx, evaluator.Request{
 		User: requester, Verb: "create", Resource: evaluator.FindResource(object.GroupVersionKind()),
@@ -95,8 +100,28 @@ func (j *offline) setStorageClass(claim *unstructured.Unstructured) {
 	}
 }
 
-// with applies Roles and their bindings to the evaluation of the next objects.
+// declineToken declines the token in a pod whose service account does. Only the field's place differs.
+func (j *offline) declineToken(pod *unstructured.Unstructured) {
+	const field = "automountServiceAccountToken"
+	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
+	_, decides, _ := unstructured.NestedFieldNoCopy(pod.Object, "spec", field)
+	if !decides && j.declining[pod.GetNamespace()+"/"+cmp.Or(account, "default")] {
+		_ = unstructured.SetNestedField(pod.Object, false, "spec", field)
+	}
+}
+
+// with applies Roles and their bindings, and the settings of service accounts, to the evaluation of the next
+// objects.
 func (j *offline) with(object *unstructured.Unstructured) (backend, error) {
+	next := *j
+	if object.GroupVersionKind().GroupKind() == serviceAccount {
+		token, found, _ := unstructured.NestedBool(object.Object, "automountServiceAccountToken")
+		next.declining = map[string]bool{object.GetNamespace() + "/" + object.GetName(): found && !token}
+		for account, declines := range j.declining {
+			next.declining[account] = next.declining[account] || declines
+		}
+		return &next, nil
+	}
 	o, err := scheme.Scheme.New(object.GroupVersionKind())
 	if err != nil {
 		return j, nil //nolint:nilerr // of a version that this croft does not know: judged, and not learnt from
@@ -108,8 +133,8 @@ func (j *offline) with(object *unstructured.Unstructured) (backend, error) {
 	if !ok {
 		return j, nil
 	}
-	extended, err := j.evaluator.With(granted)
-	return &offline{extended, j.estate, j.tenant, j.class}, err
+	next.evaluator, err = j.evaluator.With(granted)
+	return &next, err
 }
 
 func (*offline) clusterWide(kind schema.GroupVersionKind) bool { return clusterWide[kind.GroupKind()] }
@@ -124,10 +149,13 @@ var clusterWide = map[schema.GroupKind]bool{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   true,
 }
 
-func (*offline) unknown(manifests []Manifest) []string {
+func (j *offline) unknown(manifests []Manifest) []string {
 	all := []string{
 		"the current usage of the quota, and so whether all objects fit into it",
 		"refusals by the API server's own validation, and by other policies and webhooks",
+	}
+	if j.tenant.Allowances.ServiceAccountToken == "OnRequest" {
+		all = append(all, "whether existing service accounts decline their token: pods without automountServiceAccountToken are refused")
 	}
 	kinds := map[string]bool{}
 	for _, m := range manifests {

@@ -199,20 +199,21 @@ func (t *Trial) WithServiceAccount(account string) *Trial {
 }
 
 // Try tries manifests in the order of their creation, and the pods and claims that Kubernetes
-// creates from them. A Role's rights apply to the following manifests, also of the next
-// call. An error means that the cluster or the evaluator failed, not that a manifest is wrong.
+// creates from them. A Role's rights and a service account's settings apply to the following
+// manifests, also of the next call. An error means that the cluster or the evaluator failed, not
+// that a manifest is wrong.
 func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) {
 	all := make([][]Result, len(manifests))
 	for from := 0; from < len(manifests); {
-		// Objects that give rights are tried alone, and all objects between them concurrently.
+		// Objects that affect later ones are tried alone, and all objects between them concurrently.
 		to := from + 1
-		for to < len(manifests) && !grantsRights(manifests[from]) && !grantsRights(manifests[to]) {
+		for to < len(manifests) && !affectsLater(manifests[from]) && !affectsLater(manifests[to]) {
 			to++
 		}
 		if err := t.tryConcurrently(ctx, manifests[from:to], all[from:to]); err != nil {
 			return nil, err
 		}
-		if m := manifests[from]; grantsRights(m) && all[from][0].Verdict != Refused {
+		if m := manifests[from]; affectsLater(m) && all[from][0].Verdict != Refused {
 			var err error
 			if t.backend, err = t.backend.with(t.prepareObject(m)); err != nil {
 				return nil, fmt.Errorf("%s: %w", all[from][0].Object, err)
@@ -223,7 +224,14 @@ func (t *Trial) Try(ctx context.Context, manifests []Manifest) (*Report, error) 
 	return &Report{Results: slices.Concat([]Result{}, slices.Concat(all...)), Unknown: t.backend.unknown(manifests)}, nil
 }
 
-func grantsRights(m Manifest) bool { return m.Object.GroupVersionKind().Group == rbacv1.GroupName }
+// serviceAccount is the kind of service accounts.
+var serviceAccount = schema.GroupKind{Kind: "ServiceAccount"}
+
+// affectsLater reports whether the results of later manifests depend on this one.
+func affectsLater(m Manifest) bool {
+	kind := m.Object.GroupVersionKind().GroupKind()
+	return kind.Group == rbacv1.GroupName || kind == serviceAccount
+}
 
 // tryConcurrently tries manifests concurrently.
 func (t *Trial) tryConcurrently(ctx context.Context, manifests []Manifest, results [][]Result) error {

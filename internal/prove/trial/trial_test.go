@@ -256,6 +256,43 @@ func TestDefaultClasses(t *testing.T) {
 	}
 }
 
+// TestTokensOnRequest expects pods to be refused whose service account mounts a token that they do not request.
+func TestTokensOnRequest(t *testing.T) {
+	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
+	shop := e.FindTenant("shop")
+	shop.Allowances.ServiceAccountToken = "OnRequest"
+	by, err := trial.New(e, shop, trial.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const accounts = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: quiet}, automountServiceAccountToken: false}\n---\n" +
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: loud}}\n---\n"
+	for spec, want := range map[string]string{
+		"":                                    "service-account-token",
+		"serviceAccountName: loud":            "service-account-token",
+		"serviceAccountName: quiet":           "",
+		"automountServiceAccountToken: true":  "",
+		"automountServiceAccountToken: false": "",
+		"serviceAccountName: quiet, automountServiceAccountToken: true": "",
+	} {
+		read, err := trial.ReadManifests("x.yaml", []byte(accounts+"{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: nginx}], "+spec+"}}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := try(t, by, read)
+		got := ""
+		for _, r := range report.Results[2].Refusals {
+			got += r.Rule
+		}
+		if got != want {
+			t.Errorf("{%s} is refused by %q, want %q", spec, got, want)
+		}
+		if said := strings.Join(report.Unknown, "\n"); strings.Count(said, "decline their token") != 1 {
+			t.Errorf("it says:\n%s", said)
+		}
+	}
+}
+
 // TestUnknown expects each limit of the trial to be listed once, for any number of objects.
 func TestUnknown(t *testing.T) {
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: %d}\n---\n"
