@@ -511,8 +511,8 @@ type Allowances struct {
 	HostUsers string `json:"hostUsers,omitempty"`
 	// ServiceAccountToken decides whether pods get the token of their service account without
 	// a request. With OnRequest, pods that would mount it are refused, unless they set
-	// automountServiceAccountToken to true. Pods without it set the field to false, or their
-	// service account does. Defaults to Automatic.
+	// automountServiceAccountToken to true. A pod that needs no token sets the field to false,
+	// or its service account does. Defaults to Automatic.
 	// +croft:change=kept | new pods are checked
 	// +croft:exception=`Automatic` | with `OnRequest`, only pods that request the token of their service account, or do not get it
 	// +kubebuilder:validation:Enum=Automatic;OnRequest

@@ -100,7 +100,8 @@ func (j *offline) setStorageClass(claim *unstructured.Unstructured) {
 	}
 }
 
-// declineToken declines the token in a pod whose service account does. Only the field's place differs.
+// declineToken declines the token in a pod whose service account does. The evaluator does not read service
+// accounts.
 func (j *offline) declineToken(pod *unstructured.Unstructured) {
 	const field = "automountServiceAccountToken"
 	account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")

@@ -77,7 +77,7 @@ func (s scene) buildEscapeAttacks() []attack.Attack {
 			escape("keep-capabilities", "keep the default capabilities of containers", container(func(c *corev1.SecurityContext) { c.Capabilities.Drop = nil })),
 		)
 	}
-	// In a user namespace root has no rights on the node, and Pod Security allows it.
+	// In a user namespace root has no rights on the node, and from Kubernetes 1.35 on Pod Security allows it.
 	if s.attacker.PodSecurity == v1alpha1.PodSecurityRestricted && !forbidsHostUsers(s.attacker) {
 		all = append(all, escape("run-as-root", "run as root", func(p *corev1.Pod) {
 			p.Spec.SecurityContext.RunAsNonRoot, p.Spec.SecurityContext.RunAsUser = nil, ptr.To[int64](0)

@@ -38,7 +38,7 @@ type podSetting struct {
 	cleared []string
 }
 
-// podSettings are all such fields. A rule with the same setting validates the pod afterwards.
+// podSettings are all such fields. Rules validate the pod afterwards.
 var podSettings = []podSetting{
 	{
 		name: "runtime-class", path: "spec.runtimeClassName", summary: "the tenant's runtime class",
@@ -65,7 +65,7 @@ var podSettings = []podSetting{
 		cleared: []string{"spec.priority", "spec.preemptionPolicy"},
 	},
 	{
-		// The API server sets an empty securityContext before. Pods of Windows have no seccomp profile.
+		// The API server sets a missing securityContext before any policy. Pods of Windows have no seccomp profile.
 		name: "seccomp", path: "spec.securityContext.seccompProfile", summary: "the seccomp profile RuntimeDefault",
 		skip:  `params.spec.seccomp != "RuntimeDefault" || ` + isWindows,
 		value: `{"type": "RuntimeDefault"}`,
@@ -100,8 +100,8 @@ func forbidsHostUsers(t *estate.Tenant) bool {
 	return t.Allowances.HostUsers == "Forbidden" && !slices.Contains(t.Allowances.Trial, "hostUsers")
 }
 
-// stopSharedNode returns what stops pods that share a namespace of their node. Gatekeeper's mutator sets hostUsers
-// on these pods, too, and so Kubernetes refuses them before Pod Security evaluates them.
+// stopSharedNode returns the stopper of pods that share a namespace of their node. Gatekeeper's mutator sets
+// hostUsers on these pods, too, and so Kubernetes refuses them before Pod Security evaluates them.
 func (s scene) stopSharedNode() attack.Stopper {
 	by := attack.ByPodSecurity
 	if s.platform.Placement == v1alpha1.PlacementGatekeeper && forbidsHostUsers(s.attacker) {
