@@ -36,6 +36,8 @@ type podSetting struct {
 	// again after the patch. Gatekeeper's mutators cannot clear a field, so with Gatekeeper as the engine the
 	// estate has no such setting.
 	cleared []string
+	// hasClusterDefault is set if the API server may set another value before the patch, by a default of the cluster.
+	hasClusterDefault bool
 }
 
 // podSettings are all such fields. Rules validate the pod afterwards.
@@ -62,7 +64,7 @@ var podSettings = []podSetting{
 			}
 			return nil
 		},
-		cleared: []string{"spec.priority", "spec.preemptionPolicy"},
+		cleared: []string{"spec.priority", "spec.preemptionPolicy"}, hasClusterDefault: true,
 	},
 	{
 		// The API server sets a missing securityContext before any policy. Pods of Windows have no seccomp profile.
@@ -183,7 +185,8 @@ func (s scene) buildSettingAttacks() []attack.Attack {
 				return err
 			}
 			found, _, err := unstructured.NestedFieldNoCopy(content, path...)
-			if err == nil && !equality.Semantic.DeepEqual(found, value) {
+			other := !equality.Semantic.DeepEqual(found, value)
+			if err == nil && (found == nil || other && !setting.hasClusterDefault) {
 				err = fmt.Errorf("the pod's %s is %v", setting.path, found)
 			}
 			return err
