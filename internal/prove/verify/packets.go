@@ -36,7 +36,11 @@ func NewPackets(platform v1alpha1.Platform, pool, image string) (*Packets, error
 	tenant := func(egress v1alpha1.Egress) func(*v1alpha1.TenantSpec, string) {
 		return func(t *v1alpha1.TenantSpec, _ string) {
 			t.Pools, t.Network.Egress = []string{pool}, egress
-			t.Policy = v1alpha1.TenantPolicy{PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: v1alpha1.Allowances{Registries: []string{"*"}, Images: &v1alpha1.Images{}}}
+			t.Policy = v1alpha1.TenantPolicy{PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: v1alpha1.Allowances{
+				Registries: []string{"*"}, Images: &v1alpha1.Images{},
+				// The Platform's default classes may be among the classes of its tenants only.
+				PriorityClass: &v1alpha1.PodPriorityClass{}, RuntimeClasses: []string{"*"},
+			}}
 		}
 	}
 	scratch, err := newScratch(platform, tenant(v1alpha1.EgressOpen), tenant(v1alpha1.EgressRestricted))
