@@ -117,10 +117,9 @@ func (j *offline) with(object *unstructured.Unstructured) (backend, error) {
 	next := *j
 	if object.GroupVersionKind().GroupKind() == serviceAccount {
 		token, found, _ := unstructured.NestedBool(object.Object, "automountServiceAccountToken")
-		next.declining = map[string]bool{object.GetNamespace() + "/" + object.GetName(): found && !token}
-		for account, declines := range j.declining {
-			next.declining[account] = next.declining[account] || declines
-		}
+		next.declining = map[string]bool{}
+		maps.Copy(next.declining, j.declining)
+		next.declining[object.GetNamespace()+"/"+object.GetName()] = found && !token
 		return &next, nil
 	}
 	o, err := scheme.Scheme.New(object.GroupVersionKind())
