@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
@@ -16,6 +18,7 @@ import (
 type classList struct {
 	field string
 	kind  schema.GroupVersionKind
+	// names returns the names in the list, and the class that croft sets on pods.
 	names func(*v1alpha1.Allowances) []string
 	// isDefault reports whether a class is the default for objects without a class. refused
 	// describes the objects that are refused if the default is not in the list. Both are
@@ -28,7 +31,9 @@ type classList struct {
 var classLists = []classList{
 	{
 		"priorityClasses", schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
-		func(a *v1alpha1.Allowances) []string { return a.PriorityClasses },
+		func(a *v1alpha1.Allowances) []string {
+			return addName(a.PriorityClasses, ptr.Deref(a.PriorityClass, v1alpha1.PodPriorityClass{}).Default)
+		},
 		func(o *unstructured.Unstructured) bool {
 			isDefault, _, _ := unstructured.NestedBool(o.Object, "globalDefault")
 			return isDefault
@@ -38,10 +43,8 @@ var classLists = []classList{
 	{
 		"runtimeClasses", schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"},
 		func(a *v1alpha1.Allowances) []string {
-			if a.RuntimeClass != nil && a.RuntimeClass.Force != "" {
-				return append([]string{a.RuntimeClass.Force}, a.RuntimeClasses...)
-			}
-			return a.RuntimeClasses
+			class := ptr.Deref(a.RuntimeClass, v1alpha1.PodRuntimeClass{})
+			return addName(a.RuntimeClasses, cmp.Or(class.Force, class.Default))
 		}, nil, "", "",
 	},
 	{
@@ -72,6 +75,14 @@ var classLists = []classList{
 	},
 }
 
+// addName returns the names with one more, unless it is empty or among them.
+func addName(names []string, name string) []string {
+	if name == "" || slices.Contains(names, name) {
+		return names
+	}
+	return append([]string{name}, names...)
+}
+
 func matchAnnotation(key string) func(*unstructured.Unstructured) bool {
 	return func(o *unstructured.Unstructured) bool { return o.GetAnnotations()[key] == "true" }
 }
@@ -89,11 +100,14 @@ func (g *gatherer) gatherPolicyClasses(ctx context.Context) {
 	}
 }
 
-// isRestricted reports whether a tenant's list restricts classes of this kind.
+// isRestricted reports whether a tenant's policy names or restricts classes of this kind.
 func (s *Snapshot) isRestricted(l classList) bool {
 	return slices.ContainsFunc(s.listTenants(), func(t *estate.Tenant) bool {
 		names := l.names(&t.Allowances)
-		return !slices.Contains(names, "*") && (len(names) > 0 || l.isDefault != nil)
+		if slices.Contains(names, "*") {
+			return slices.ContainsFunc(names, func(name string) bool { return name != "" && name != "*" })
+		}
+		return len(names) > 0 || l.isDefault != nil
 	})
 }
 
