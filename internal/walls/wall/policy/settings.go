@@ -177,8 +177,8 @@ func (s scene) buildSettingAttacks() []attack.Attack {
 		}
 		path := strings.Split(setting.path, ".")
 		leave, omit := "leave-out-"+setting.name, "omit-"+setting.name
-		a := attack.NewCreate(leave, "run a pod without "+setting.summary,
-			attack.ByEngine(s.platform.Placement, admissionpolicy.PodSettingsPolicy), removeField(s.makePod(leave), path))
+		by := attack.ByEngine(s.platform.Placement, admissionpolicy.PodSettingsPolicy)
+		a := attack.NewCreate(leave, "run a pod without "+setting.summary, by, removeField(s.makePod(leave), path))
 		a.Outcome = func(got client.Object) error {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(got)
 			if err != nil {
