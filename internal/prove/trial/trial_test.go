@@ -266,6 +266,8 @@ func TestTokensOnRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	const accounts = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: quiet}, automountServiceAccountToken: false}\n---\n" +
+		// The later manifest of an account counts.
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: loud}, automountServiceAccountToken: false}\n---\n" +
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: loud}}\n---\n"
 	for spec, want := range map[string]string{
 		"":                                    "service-account-token",
@@ -281,7 +283,7 @@ func TestTokensOnRequest(t *testing.T) {
 		}
 		report := try(t, by, read)
 		got := ""
-		for _, r := range report.Results[2].Refusals {
+		for _, r := range report.Results[3].Refusals {
 			got += r.Rule
 		}
 		if got != want {

@@ -109,7 +109,7 @@ func TestPacketsKeepClasses(t *testing.T) {
 		platform := v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
 		may := &platform.Spec.TenantDefaults.Policy
 		may.RuntimeClass = &v1alpha1.PodRuntimeClass{Force: class}
-		may.PriorityClass, may.PriorityClasses = &v1alpha1.PodPriorityClass{Default: class}, []string{class}
+		may.PriorityClass = &v1alpha1.PodPriorityClass{Default: class} // among the classes of its tenants only
 		p, err := NewPackets(platform, "apps", "registry.example.org/croft")
 		if err != nil {
 			t.Fatal(err)
