@@ -30,9 +30,9 @@ var invisible = []rune{
 // userData and annotations of namespaces may have several lines.
 var unread = strings.Fields(`annotations[] annotations{} apiGroups[] branch choose{}[] cloudIdentities[] clusterName csiDrivers[] deviceClasses[] deviceName
 	discovery{} domain finalizers[] force labels{} gatewayClasses[] ingressClasses[] instanceProfile instanceTypes[] key kind kmsKeyID loadBalancerClasses[] name
-	namespace networks[] nodePool costCode owner pool pools[] priorityClasses[] project ref.group resources[] role runtimeClasses[] schedule search[]
-	secondaryNetworks[] securityGroups[] ssmParameter startupTaints[].value storageClasses[] subnet tag tags{} userData values[] verbs[]
-	volumeAttributesClasses[] zone`)
+	namespace networks[] nodePool costCode owner pool pools[] priorityClass.default priorityClasses[] project ref.group resources[] role runtimeClass.default
+	runtimeClasses[] schedule search[] secondaryNetworks[] securityGroups[] ssmParameter startupTaints[].value storageClasses[] subnet tag tags{}
+	userData values[] verbs[] volumeAttributesClasses[] zone`)
 
 // TestTextIsVisible finds every text of croft's kinds, and expects that it refuses invisible
 // characters: admins decide by texts such as the reason of an elevation, or the

@@ -44,6 +44,7 @@ var elsewhere = []string{
 	"is not a valid value of a label",
 	"cannot be declared here; the kinds are",
 	"; declare it, or name another",
+	", or choose another default",
 	"sets role or instanceProfile",
 	"needs a grace period",
 	"set exactly one of group and user",
