@@ -535,6 +535,15 @@ type TenantDefaults struct {
 	// +kubebuilder:default=Open
 	// +optional
 	Egress Egress `json:"egress,omitempty"`
+	// CallersFrom are the tenants from which teams may accept connections themselves, by
+	// TenantCallers: names, or "*" for all. A tenant's network.callersFrom replaces the list.
+	// Defaults to none.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || !format.dns1123Label().validate(self).hasValue()",message="must be the name of a tenant, or *"
+	// +listType=set
+	// +optional
+	CallersFrom []string `json:"callersFrom,omitempty"`
 	// PodSecurity is the Pod Security level of tenants' namespaces.
 	// +kubebuilder:default=baseline
 	// +optional

@@ -19,6 +19,7 @@ var SchemeBuilder = runtime.NewSchemeBuilder(func(s *runtime.Scheme) error {
 		&TenantRules{}, &TenantRulesList{},
 		&Elevation{}, &ElevationList{},
 		&TenantNamespace{}, &TenantNamespaceList{},
+		&TenantCaller{}, &TenantCallerList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -393,6 +393,17 @@ type TenantNetwork struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +optional
 	Calls map[string]Call `json:"calls,omitempty"`
+	// CallersFrom are the tenants from which the team may accept connections itself, by
+	// TenantCallers in its namespaces: names, or "*" for all. Defaults to the Platform's; an
+	// empty list allows none. A connection still opens only if the calls of the other tenant
+	// name this one.
+	// +croft:change=kept; the network plugin ends connections that are no longer allowed | connections that the team accepted close at once when their tenant is removed
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || !format.dns1123Label().validate(self).hasValue()",message="must be the name of a tenant, or *"
+	// +listType=set
+	// +optional
+	CallersFrom []string `json:"callersFrom,omitzero"`
 }
 
 // PodSecurityLevel is one of the Pod Security Standards.

@@ -33,7 +33,7 @@ var served = []struct{ groupVersion, namespaced, clusterScoped string }{
 	{"gateway.networking.k8s.io/v1", "Gateway ListenerSet HTTPRoute GRPCRoute TLSRoute ReferenceGrant", "GatewayClass"},
 	{"gateway.networking.k8s.io/v1alpha2", "TLSRoute", ""},
 	{"gateway.networking.k8s.io/v1beta1", "ReferenceGrant", ""},
-	{"croft.dev/v1alpha1", "TenantRules TenantNamespace Elevation", "Platform Pool Tenant SecondaryNetwork"},
+	{"croft.dev/v1alpha1", "TenantRules TenantNamespace TenantCaller Elevation", "Platform Pool Tenant SecondaryNetwork"},
 	{"karpenter.sh/v1", "", "NodePool NodeClaim"},
 	{"karpenter.k8s.aws/v1", "", "EC2NodeClass"},
 	{"karpenter.kwok.sh/v1alpha1", "", "KWOKNodeClass"},

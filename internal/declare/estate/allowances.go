@@ -16,7 +16,7 @@ import (
 const (
 	MaxObjectBytes      = 256 << 10
 	MaxOtherObjectBytes = 48 << 10
-	// MaxNoteBytes is the maximum size of Events, Leases and Elevations, which are always
+	// MaxNoteBytes is the maximum size of Events, Leases, Elevations and TenantCallers, which are always
 	// small.
 	MaxNoteBytes = 8 << 10
 )

@@ -45,7 +45,7 @@ var team = []rbacv1.PolicyRule{
 	{APIGroups: []string{"source.toolkit.fluxcd.io"}, Resources: []string{"gitrepositories", "ocirepositories", "helmrepositories", "helmcharts", "buckets"}},
 	{APIGroups: []string{"kustomize.toolkit.fluxcd.io"}, Resources: []string{"kustomizations"}},
 	{APIGroups: []string{"helm.toolkit.fluxcd.io"}, Resources: []string{"helmreleases"}},
-	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantnamespaces"}},
+	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"tenantnamespaces", "tenantcallers"}},
 }
 
 // readOnly lists further kinds that both roles may read and neither may write.

@@ -58,6 +58,7 @@ func listKinds() []listedKind {
 		{file: "tenants", kind: croft.WithKind("Tenant")},
 		{file: "secondarynetworks", kind: croft.WithKind("SecondaryNetwork")},
 		{file: "tenantnamespaces", kind: croft.WithKind("TenantNamespace")},
+		{file: "tenantcallers", kind: croft.WithKind("TenantCaller")},
 		{file: "tenantrules", kind: croft.WithKind("TenantRules")},
 		{file: "namespaces", kind: makeKind("", "v1", "Namespace"), hidden: true},
 		{file: "nodes", kind: makeKind("", "v1", "Node"), hidden: true},

@@ -50,6 +50,9 @@ func buildRules(own []string) []rbacv1.PolicyRule {
 		// them at their end.
 		newRule(croft, []string{"get", "list", "watch", "delete"}, "tenantnamespaces"),
 		newRule(croft, []string{"patch"}, "tenantnamespaces/status"),
+		// Consents that teams give themselves: the operator writes its decisions.
+		newRule(croft, []string{"list", "watch"}, "tenantcallers"),
+		newRule(croft, []string{"patch"}, "tenantcallers/status"),
 		// The cost of each tenant in a month, which croft ledger serves for budgets. No object has the resource.
 		newRule(croft, []string{"get"}, "costs/"+budget.Subresource),
 		newRule(croft, []string{"patch"}, "platforms/status", "pools/status", "tenants/status", "secondarynetworks/status"),

@@ -23,7 +23,7 @@ func MaxTenantBytes(t *estate.Tenant) int64 {
 			size = *t.Allowances.MaxObjectBytes
 		case corev1.ResourceSecrets, "count/secrets":
 			size = max(*t.Allowances.MaxObjectBytes, *t.Allowances.MaxHelmReleaseBytes)
-		case "count/leases.coordination.k8s.io", "count/elevations.croft.dev":
+		case "count/leases.coordination.k8s.io", "count/elevations.croft.dev", "count/tenantcallers.croft.dev":
 			size = estate.MaxNoteBytes
 		case corev1.ResourcePods:
 			continue // included in count/pods

@@ -40,7 +40,7 @@ var PlatformRoles = []string{AdminRole, AuditorRole, ClassesRole, ApproversRole}
 var audited = []rbacv1.PolicyRule{
 	{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{
 		"platforms", "pools", "tenants", "secondarynetworks", "tenantrules", "elevations",
-		"tenantnamespaces",
+		"tenantnamespaces", "tenantcallers",
 	}},
 	{APIGroups: []string{""}, Resources: []string{
 		"namespaces", "nodes", "pods", "services", "events", "resourcequotas", "limitranges", "configmaps",

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -148,6 +149,10 @@ func (s scene) buildLargeRequestAttacks(large func(client.Object, int64) client.
 		a.Role = v1alpha1.RoleViewer
 		all = append(all, a)
 	}
+	all = append(all, attack.NewCreate("fill-a-caller", "accept a caller by a TenantCaller of more than 8 KiB", by, large(&v1alpha1.TenantCaller{
+		TypeMeta: makeCroftMeta("TenantCaller"), ObjectMeta: s.makeMeta("fill-a-caller"),
+		Spec: v1alpha1.TenantCallerSpec{Tenant: s.target.Name, Ports: v1alpha1.ConsentPorts{intstr.FromInt32(443)}},
+	}, estate.MaxNoteBytes)))
 	if others := *s.attacker.Allowances.MaxOtherObjectBytes; s.attacker.MayRequest > 0 && others < annotationsTake {
 		all = append(all, attack.NewCreate("fill-a-request", "ask for a namespace by a TenantNamespace of more than maxOtherObjectBytes", by, large(&v1alpha1.TenantNamespace{
 			TypeMeta: makeCroftMeta("TenantNamespace"), ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: s.attacker.Name + "-full"},
