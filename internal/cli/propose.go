@@ -127,7 +127,7 @@ func overlayFile(cluster, file *manifest.Declaration, isWhole bool) *manifest.De
 		Tenants:   excludeNamed(cluster.Tenants, file.Tenants, func(t v1alpha1.Tenant) string { return t.Name }),
 		Networks:  excludeNamed(cluster.Networks, file.Networks, func(n v1alpha1.SecondaryNetwork) string { return n.Name }),
 	}
-	whole.Requests = cluster.Requests
+	whole.Requests, whole.Callers = cluster.Requests, cluster.Callers
 	if isWhole {
 		whole.Pools, whole.Tenants, whole.Networks = nil, nil, nil
 	}

@@ -44,6 +44,7 @@ func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
 			resolved.Networks = w.resolveNetworks(t)
 			resolved.Connections, resolved.Pending = w.resolveConnections(t)
 			resolved.Consents = w.bindConsents(t)
+			resolved.Callers = w.acceptCallers(t).decisions
 			e.Tenants = append(e.Tenants, resolved)
 		}
 	}
@@ -145,7 +146,7 @@ func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.No
 }
 
 // FindNextExpiry returns the time at which the next access of a tenant, the next connection
-// between tenants or the next freeze ends, or the zero time if none does.
+// between tenants, the next TenantCaller or the next freeze ends, or the zero time if none does.
 func (e *Estate) FindNextExpiry() time.Time {
 	var next time.Time
 	for _, t := range e.Tenants {
@@ -156,6 +157,9 @@ func (e *Estate) FindNextExpiry() time.Time {
 		}
 		for _, c := range t.Connections {
 			next = findEarlier(next, c.Until.Time)
+		}
+		for i := range t.Callers {
+			next = findEarlier(next, t.Callers[i].End.Time)
 		}
 		if t.Freeze != nil && t.Freeze.Until != nil {
 			next = findEarlier(next, t.Freeze.Until.Time)

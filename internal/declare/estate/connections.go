@@ -28,6 +28,10 @@ type Connection struct {
 	Services, Gateways []string
 	// CallerNamespaces are the caller's namespaces.
 	CallerNamespaces []string
+	// CalleeNamespace limits the connection to pods of this namespace of the callee, whose team
+	// accepted it by the TenantCaller of this name. Both are empty for the callee's `callers`, which
+	// include all of its namespaces.
+	CalleeNamespace, TenantCaller string
 	// Until is the earlier end of the two consents. It is zero if neither ends.
 	Until metav1.Time
 }
@@ -39,17 +43,31 @@ func (c *Connection) Allows(port PortRange) bool {
 	})
 }
 
-// FindConnection returns the tenant's connection from a caller to a callee, or nil. One of the
-// two is the tenant itself.
+// FindConnection returns the tenant's connection from a caller to all namespaces of a callee, or nil.
+// One of the two is the tenant itself.
 func (t *Tenant) FindConnection(caller, callee string) *Connection {
-	i := slices.IndexFunc(t.Connections, func(c Connection) bool { return c.Caller == caller && c.Callee == callee })
+	return t.pickConnection(func(c Connection) bool {
+		return c.Caller == caller && c.Callee == callee && c.CalleeNamespace == ""
+	})
+}
+
+// FindAccepted returns the tenant's first connection from a caller to one namespace of a callee,
+// which the team of the callee accepted, or nil.
+func (t *Tenant) FindAccepted(caller, callee string) *Connection {
+	return t.pickConnection(func(c Connection) bool {
+		return c.Caller == caller && c.Callee == callee && c.CalleeNamespace != ""
+	})
+}
+
+func (t *Tenant) pickConnection(matches func(Connection) bool) *Connection {
+	i := slices.IndexFunc(t.Connections, matches)
 	if i < 0 {
 		return nil
 	}
 	return &t.Connections[i]
 }
 
-// consent is one entry of a tenant's callers or calls.
+// consent is one entry of a tenant's callers or calls, or a TenantCaller.
 type consent struct {
 	// by gives the consent, and to is the other tenant.
 	by *v1alpha1.Tenant
@@ -61,6 +79,8 @@ type consent struct {
 	until v1alpha1.ConsentEnd
 	// services and gateways are objects of the tenant that consents to callers.
 	services, gateways []v1alpha1.ConsentReference
+	// object is the TenantCaller, or nil for croft.yaml.
+	object *v1alpha1.TenantCaller
 }
 
 const (
@@ -76,11 +96,11 @@ func listConsents(t *v1alpha1.Tenant) []consent {
 	var all []consent
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Network.Callers)) {
 		c := t.Spec.Network.Callers[name]
-		all = append(all, consent{t, name, fieldCallers, c.Ports, c.Pods, c.Until, c.Services, c.Gateways})
+		all = append(all, consent{t, name, fieldCallers, c.Ports, c.Pods, c.Until, c.Services, c.Gateways, nil})
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Spec.Network.Calls)) {
 		c := t.Spec.Network.Calls[name]
-		all = append(all, consent{t, name, fieldCalls, c.Ports, c.Pods, c.Until, nil, nil})
+		all = append(all, consent{t, name, fieldCalls, c.Ports, c.Pods, c.Until, nil, nil, nil})
 	}
 	return all
 }
@@ -167,7 +187,7 @@ func (w *checker) resolveConsent(c consent) (*Connection, string) {
 	case w.findTenant(c.to) == nil:
 		return nil, w.explainAbsent(c.to)
 	case answer == nil:
-		return nil, fmt.Sprintf("waits for tenant %s, whose network.%s does not name %s", c.to, counterparts[c.field], c.by.Name)
+		return nil, w.explainWaiting(c)
 	case w.isForEarlier(c):
 		return nil, fmt.Sprintf("was given to an earlier tenant %s, which was deleted; to agree to the present one, remove the entry, apply, and write it again", c.to)
 	case w.isForEarlier(*answer):
@@ -181,17 +201,40 @@ func (w *checker) resolveConsent(c consent) (*Connection, string) {
 	if c.field == fieldCalls {
 		caller, callee = c, *answer
 	}
-	ports := findCommonPorts(caller, callee)
-	if len(ports) == 0 {
+	connection := w.makeConnection(caller, callee)
+	if connection == nil {
 		return nil, fmt.Sprintf("no port is named by both tenants, so nothing opens; tenant %s names others in network.%s", c.to, counterparts[c.field])
 	}
-	return &Connection{
+	return connection, ""
+}
+
+// explainWaiting returns that the other tenant of a consent has not agreed.
+func (w *checker) explainWaiting(c consent) string {
+	message := fmt.Sprintf("waits for tenant %s, whose network.%s does not name %s", c.to, counterparts[c.field], c.by.Name)
+	if c.field == fieldCalls && w.mayAccept(w.findTenant(c.to), c.by.Name) {
+		message += ", and whose team may accept it by a TenantCaller"
+	}
+	return message
+}
+
+// makeConnection returns the connection to which a caller and a callee consent, or nil if they have no
+// common port.
+func (w *checker) makeConnection(caller, callee consent) *Connection {
+	ports := findCommonPorts(caller, callee)
+	if len(ports) == 0 {
+		return nil
+	}
+	connection := &Connection{
 		Caller: caller.by.Name, Callee: callee.by.Name, Ports: ports,
 		CallerPods: toLabels(caller.pods), CalleePods: toLabels(callee.pods),
 		Services: w.resolveReferences(callee.by, callee.services), Gateways: w.resolveReferences(callee.by, callee.gateways),
 		CallerNamespaces: w.listAllNamespaces(caller.by),
 		Until:            metav1.NewTime(findEarlier(caller.until.Time(), callee.until.Time())),
-	}, ""
+	}
+	if o := callee.object; o != nil {
+		connection.CalleeNamespace, connection.TenantCaller = o.Namespace, o.Name
+	}
+	return connection
 }
 
 // explainAbsent returns why a tenant cannot consent.
@@ -207,14 +250,16 @@ func (w *checker) explainAbsent(name string) string {
 func (w *checker) resolveConnections(t *v1alpha1.Tenant) (open []Connection, pending []string) {
 	for _, c := range listConsents(t) {
 		connection, reason := w.resolveConsent(c)
+		accepted := w.listAccepted(c)
 		switch {
 		case connection != nil:
 			open = append(open, *connection)
-		case reason != "":
+		case reason != "" && len(accepted) == 0:
 			pending = append(pending, fmt.Sprintf("network.%s.%s: %s", c.field, c.to, reason))
 		}
+		open = append(open, accepted...)
 	}
-	return open, pending
+	return append(open, w.acceptCallers(t).open...), pending
 }
 
 func formatEnd(c consent) string { return c.until.Time().UTC().Format(time.RFC3339) }
@@ -257,7 +302,7 @@ func checkConsents(w *checker, t *v1alpha1.Tenant) []finding {
 		all = append(all, w.checkReferences(c)...)
 		_, reason := w.resolveConsent(c)
 		switch {
-		case reason == "":
+		case reason == "", len(w.listAccepted(c)) > 0:
 		case c.hasEnded(w.Now):
 			all = append(all, makeWarning(at.Child("until"), "this consent expired at %s; remove the entry, or write a later time", formatEnd(c))...)
 		case w.findTenant(c.to) != nil && w.findAnswer(c) == nil:

@@ -73,6 +73,8 @@ var rules = []rule{
 	forEachTenant(checkMetadataDenied),
 	forEachTenant(checkAllowCIDRs),
 	forEachTenant(checkConsents),
+	forEachTenant(checkCallersFrom),
+	checkDefaultCallersFrom,
 	forEachTenant(checkDefaultClasses),
 	forEachTenant(checkTenantResources),
 	forEachTenant(checkTenantContainers),
@@ -134,6 +136,10 @@ type checker struct {
 	granted map[grant][]string
 	// requestLabels are the labels of TenantNamespaces.
 	requestLabels map[request]map[string]string
+	// callers are the TenantCallers by namespace. accepted are the decisions about them, which are
+	// computed once for each tenant.
+	callers  map[string][]*v1alpha1.TenantCaller
+	accepted map[*v1alpha1.Tenant]acceptance
 	// defaultTemplates are read from the platform once. nil means not yet.
 	defaultTemplates []Template
 
@@ -152,6 +158,8 @@ func newChecker(d *manifest.Declaration) *checker {
 		invalid:     map[manifest.Object]bool{},
 
 		requestLabels: indexRequestLabels(d),
+		callers:       indexCallers(d),
+		accepted:      map[*v1alpha1.Tenant]acceptance{},
 	}
 	if len(d.Platforms) > 0 {
 		w.platform = resolvePlatform(d.Platforms[0].Spec)

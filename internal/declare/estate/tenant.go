@@ -60,6 +60,9 @@ type Tenant struct {
 	// Consents are the UIDs of the Tenants to which the tenant has consented, by name. It is empty
 	// for objects that were not read from an API server.
 	Consents map[string]string
+	// Callers are the decisions about the TenantCallers in the tenant's namespaces, from the oldest to
+	// the youngest.
+	Callers []CallerDecision
 	// Networks are the secondary networks to which pods may be attached, in the order in which
 	// they were granted.
 	Networks    []Network

@@ -31,6 +31,8 @@ type Declaration struct {
 	// Requests are the namespaces that tenants request. They come from the cluster only, never
 	// from a file.
 	Requests []v1alpha1.TenantNamespace
+	// Callers are the consents that teams give themselves. They come from the cluster only, too.
+	Callers []v1alpha1.TenantCaller
 
 	// Now is the time at which the declaration was read: access and consents that have ended by
 	// then are left out of the estate. If it is zero, none has ended.
@@ -70,6 +72,7 @@ func (d *Declaration) Add(other *Declaration) {
 	d.Tenants = append(d.Tenants, other.Tenants...)
 	d.Networks = append(d.Networks, other.Networks...)
 	d.Requests = append(d.Requests, other.Requests...)
+	d.Callers = append(d.Callers, other.Callers...)
 	for at, from := range other.origins {
 		d.setOrigin(Object{at.ID, at.Index + offset[at.Kind]}, from)
 	}

@@ -91,7 +91,8 @@ func (c *connection) isAllowed() bool {
 // in none: each pod decides which port has which name.
 func (c *connection) isAgreed(agreed []attack.Agreement) bool {
 	return slices.ContainsFunc(agreed, func(a attack.Agreement) bool {
-		return hasLabels(c.fromLabels, a.FromLabels) && hasLabels(c.toLabels, a.ToLabels) &&
+		return (a.ToNamespace == "" || c.to != nil && c.to.name == a.ToNamespace) &&
+			hasLabels(c.fromLabels, a.FromLabels) && hasLabels(c.toLabels, a.ToLabels) &&
 			c.port.name == "" && slices.ContainsFunc(a.Ports, func(p attack.Ports) bool {
 			return p.Protocol == string(c.port.protocol) && p.First <= c.port.number && c.port.number <= p.Last
 		})

@@ -462,6 +462,13 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 	return all
 }
 
+// namesNamespace reports whether a policy limits egress to one namespace of another tenant.
+func namesNamespace(np *networkingv1.NetworkPolicy) bool {
+	return slices.ContainsFunc(np.Spec.Egress, func(rule networkingv1.NetworkPolicyEgressRule) bool {
+		return rule.To[0].NamespaceSelector.MatchLabels[corev1.LabelMetadataName] != ""
+	})
+}
+
 // networkMutants returns mutants of the tenants' NetworkPolicies, by name. Another policy may
 // make one redundant in some scenes, so it is changed in all scenes and in all of the tenant's
 // namespaces at once.
@@ -479,6 +486,12 @@ func (l *lab) networkMutants() []mutant {
 			}
 			for i := range np.Spec.Egress {
 				np.Spec.Egress[i].Ports = nil
+			}
+			return true
+		},
+		"allows every namespace of the other tenant": func(np *networkingv1.NetworkPolicy) bool {
+			for i := range np.Spec.Egress {
+				delete(np.Spec.Egress[i].To[0].NamespaceSelector.MatchLabels, corev1.LabelMetadataName)
 			}
 			return true
 		},
@@ -517,6 +530,9 @@ func (l *lab) networkMutants() []mutant {
 			}
 			if np.Labels[v1alpha1.ConsentLabel] != "" {
 				for what, widen := range widened {
+					if what == "allows every namespace of the other tenant" && !namesNamespace(np) {
+						continue
+					}
 					changes[np.Name][what] = change{what, widen}
 				}
 			}

@@ -101,6 +101,9 @@ func newScratch(platform v1alpha1.Platform, editBy, editOn func(t *v1alpha1.Tena
 				Status:     v1alpha1.TenantNamespaceStatus{Tenant: t.Name},
 			})
 		}
+		if from := t.Spec.Network.CallersFrom; len(from) > 0 {
+			declaration.Callers = append(declaration.Callers, newScratchCaller(t.Name+"-2", from[0]))
+		}
 	}
 	e, problems := estate.Build(declaration)
 	if len(problems) > 0 {
@@ -122,6 +125,18 @@ func newScratchNetwork(name string) v1alpha1.SecondaryNetwork {
 	}
 }
 
+// newScratchCaller returns a TenantCaller that accepts connections in one namespace, on one port more than
+// the other tenant calls. It exists for the policies only, and never in the cluster.
+func newScratchCaller(namespace, caller string) v1alpha1.TenantCaller {
+	return v1alpha1.TenantCaller{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "croft-verify"},
+		Spec: v1alpha1.TenantCallerSpec{
+			Tenant: caller, Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9445), intstr.FromInt32(9446)}, Pods: agreedPods,
+		},
+		Status: v1alpha1.TenantCallerStatus{Giver: "croft-verify", Receiver: "croft-verify"},
+	}
+}
+
 // agreedPods are labels of the pods between which the tenants agree on connections.
 var agreedPods = map[string]v1alpha1.LabelValue{"croft-verify": "agreed"}
 
@@ -135,7 +150,7 @@ func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 			Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9443), intstr.FromInt32(9444)}, Pods: agreedPods,
 			Services: []v1alpha1.ConsentReference{"croft-verify"}, Gateways: []v1alpha1.ConsentReference{"croft-verify"},
 		}},
-		Calls: map[string]v1alpha1.Call{other: {}},
+		Calls: map[string]v1alpha1.Call{other: {}}, CallersFrom: []string{other},
 	}
 	t.Policy = v1alpha1.TenantPolicy{
 		PodSecurity: v1alpha1.PodSecurityBaseline,
@@ -172,7 +187,7 @@ func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 	t.Networks = []string{networkName}
 	t.Network = v1alpha1.TenantNetwork{
 		Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"},
-		Calls: map[string]v1alpha1.Call{other: {Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9443)}, Pods: agreedPods}},
+		Calls: map[string]v1alpha1.Call{other: {Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9443), intstr.FromInt32(9445)}, Pods: agreedPods}},
 	}
 	all := []string{"*"}
 	t.Policy = v1alpha1.TenantPolicy{

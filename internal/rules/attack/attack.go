@@ -144,6 +144,8 @@ type Pairs struct {
 type Agreement struct {
 	// From and To are the two tenants.
 	From, To string
+	// ToNamespace is the only namespace of To that is included, or "" for all.
+	ToNamespace string
 	// FromLabels and ToLabels are labels of their pods. Without labels, all pods are included.
 	FromLabels, ToLabels map[string]string
 	// Ports are the destination's ports.

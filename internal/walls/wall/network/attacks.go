@@ -38,6 +38,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 	attacks = append(attacks, buildDialectAttacks(p, by, on)...)
 	attacks = append(attacks, buildBoundsAttacks(p, by)...)
 	attacks = append(attacks, buildAgreedAttacks(by, on)...)
+	attacks = append(attacks, buildAcceptedAttacks(by, on)...)
 	attacks = append(attacks, buildSecondaryAttacks(by, on)...)
 	return append(attacks, buildMirrors(p, by)...)
 }

@@ -14,7 +14,7 @@ import (
 func ListAgreements(p *estate.Platform) []attack.Agreement {
 	var all []attack.Agreement
 	for _, c := range p.Connections {
-		agreed := attack.Agreement{From: c.Caller, To: c.Callee, FromLabels: c.CallerPods, ToLabels: c.CalleePods}
+		agreed := attack.Agreement{From: c.Caller, To: c.Callee, ToNamespace: c.CalleeNamespace, FromLabels: c.CallerPods, ToLabels: c.CalleePods}
 		for _, r := range c.Ports {
 			agreed.Ports = append(agreed.Ports, attack.Ports{Protocol: string(r.Protocol), First: int(r.First), Last: int(r.Last)})
 		}
@@ -64,6 +64,37 @@ func buildAgreedAttacks(by, on *estate.Tenant) []attack.Attack {
 		}
 	}
 	return attack.WithReason("two tenants agree on some connections; with any other, one tenant's pods could attack another tenant's pods", nil, all...)
+}
+
+// buildAcceptedAttacks are connections beyond the ones that the team of one namespace accepted by a
+// TenantCaller, and the accepted connections as mirrors.
+func buildAcceptedAttacks(by, on *estate.Tenant) []attack.Attack {
+	own, other := by.Namespaces[0], on.Namespaces[0]
+	var all []attack.Attack
+	if c := by.FindAccepted(on.Name, by.Name); c != nil {
+		accepted := makeAgreedFlow(c, other, c.CalleeNamespace)
+		all = append(all, buildBeyondAttacks("be-called-in-a-namespace", "receive a connection in one namespace", c, accepted, other)...)
+		all = append(all, buildElsewhereAttacks("be-called", "receive a connection in a namespace whose team did not accept it", c, accepted, own, other)...)
+		stranger := accepted
+		stranger.FromNamespace = metav1.NamespaceDefault
+		all = append(all, makeFlow("be-called-in-a-namespace-by-third-party", "receive a connection that a team accepted from another tenant, from a namespace outside of both tenants", stranger))
+	}
+	if c := by.FindAccepted(by.Name, on.Name); c != nil {
+		accepted := makeAgreedFlow(c, own, c.CalleeNamespace)
+		all = append(all, buildBeyondAttacks("call-a-namespace", "connect to one namespace", c, accepted, c.CalleeNamespace)...)
+		all = append(all, buildElsewhereAttacks("call", "connect to a namespace whose team did not accept it", c, accepted, other, other)...)
+	}
+	return attack.WithReason("a team accepts connections to the pods of one namespace; with any others, it would decide for other teams of its tenant", nil, all...)
+}
+
+// buildElsewhereAttacks is an accepted connection, but to another namespace of the callee. open is a
+// namespace of the other tenant, which lets everything through.
+func buildElsewhereAttacks(name, summary string, c *estate.Connection, accepted attack.Flow, elsewhere, open string) []attack.Attack {
+	if elsewhere == c.CalleeNamespace {
+		return nil
+	}
+	accepted.ToNamespace, accepted.AddedPolicies = elsewhere, []client.Object{makeOpenNetworkPolicy(open)}
+	return []attack.Attack{makeFlow(name+"-in-other-namespace", summary, accepted)}
 }
 
 func makeAgreedFlow(c *estate.Connection, from, to string) attack.Flow {

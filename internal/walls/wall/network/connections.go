@@ -20,6 +20,9 @@ import (
 const (
 	// CallerPolicy allows ingress from another tenant.
 	CallerPolicy = "croft-caller"
+	// AcceptPolicy allows ingress from another tenant in one namespace, whose team accepted it. The
+	// name of the TenantCaller follows instead of the other tenant's.
+	AcceptPolicy = "croft-accept"
 	// CallPolicy allows egress to another tenant. Only tenants with Restricted egress have it.
 	CallPolicy = "croft-call"
 )
@@ -34,40 +37,77 @@ func (t terms) listCallers() []estate.Connection {
 	return slices.DeleteFunc(slices.Clone(t.connections), others)
 }
 
-// listCalls returns the connections from the tenant's pods that its other terms do not allow.
-func (t terms) listCalls() []estate.Connection {
+// listCallersIn returns the connections to the tenant's pods in a namespace.
+func (t terms) listCallersIn(namespace string) []estate.Connection {
+	elsewhere := func(c estate.Connection) bool { return c.CalleeNamespace != "" && c.CalleeNamespace != namespace }
+	return slices.DeleteFunc(t.listCallers(), elsewhere)
+}
+
+// nameCallerPolicy returns the name of the policy for a connection to the tenant's pods.
+func nameCallerPolicy(c *estate.Connection) string {
+	if c.CalleeNamespace != "" {
+		return AcceptPolicy + "-" + c.TenantCaller
+	}
+	return CallerPolicy + "-" + c.Caller
+}
+
+// groupCalls returns the connections from the tenant's pods that its other terms do not allow, in
+// one group for each callee. A group has a single policy: the tenant's part, such as its pods, is
+// one entry of its `calls`, and the number of policies must not depend on the other team.
+func (t terms) groupCalls() [][]estate.Connection {
 	if t.everywhere {
 		return nil
 	}
-	others := func(c estate.Connection) bool { return c.Caller != t.tenant }
-	return slices.DeleteFunc(slices.Clone(t.connections), others)
+	var groups [][]estate.Connection
+	for _, c := range t.connections {
+		if c.Caller != t.tenant {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(group []estate.Connection) bool { return group[0].Callee == c.Callee })
+		if i < 0 {
+			groups = append(groups, []estate.Connection{c})
+			continue
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
 }
 
-// markAgreed records the other tenant and the end of a connection on its policy.
-func markAgreed[O client.Object](policy O, other string, c *estate.Connection) O {
+// markAgreed records the other tenant of connections, and their first end, on their policy.
+func markAgreed[O client.Object](policy O, other string, connections ...estate.Connection) O {
 	policy.SetLabels(map[string]string{v1alpha1.ConsentLabel: other})
-	if !c.Until.IsZero() {
-		policy.SetAnnotations(map[string]string{v1alpha1.UntilAnnotation: c.Until.UTC().Format(time.RFC3339)})
+	var first time.Time
+	for i := range connections {
+		if end := connections[i].Until.Time; first.IsZero() || !end.IsZero() && end.Before(first) {
+			first = end
+		}
+	}
+	if !first.IsZero() {
+		policy.SetAnnotations(map[string]string{v1alpha1.UntilAnnotation: first.UTC().Format(time.RFC3339)})
 	}
 	return policy
 }
 
-// buildAgreedPolicies writes the tenant's connections as NetworkPolicies.
-func (t terms) buildAgreedPolicies() []*networkingv1.NetworkPolicy {
+// buildAgreedPolicies writes the tenant's connections in a namespace as NetworkPolicies.
+func (t terms) buildAgreedPolicies(namespace string) []*networkingv1.NetworkPolicy {
 	var all []*networkingv1.NetworkPolicy
-	for _, c := range t.listCallers() {
-		np := buildNetworkPolicy(CallerPolicy+"-"+c.Caller, []networkingv1.NetworkPolicyIngressRule{{
+	for _, c := range t.listCallersIn(namespace) {
+		np := buildNetworkPolicy(nameCallerPolicy(&c), []networkingv1.NetworkPolicyIngressRule{{
 			From: []networkingv1.NetworkPolicyPeer{makeTenantPeer(c.Caller, c.CallerPods)}, Ports: makePorts(c.Ports),
 		}}, nil)
 		np.Spec.PodSelector.MatchLabels = c.CalleePods
-		all = append(all, markAgreed(np, c.Caller, &c))
+		all = append(all, markAgreed(np, c.Caller, c))
 	}
-	for _, c := range t.listCalls() {
-		np := buildNetworkPolicy(CallPolicy+"-"+c.Callee, nil, []networkingv1.NetworkPolicyEgressRule{{
-			To: []networkingv1.NetworkPolicyPeer{makeTenantPeer(c.Callee, c.CalleePods)}, Ports: makePorts(c.Ports),
-		}})
-		np.Spec.PodSelector.MatchLabels = c.CallerPods
-		all = append(all, markAgreed(np, c.Callee, &c))
+	for _, group := range t.groupCalls() {
+		var rules []networkingv1.NetworkPolicyEgressRule
+		for _, c := range group {
+			to := makeTenantPeer(c.Callee, c.CalleePods)
+			to.NamespaceSelector = selectCallee(&c)
+			rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{to}, Ports: makePorts(c.Ports)})
+		}
+		np := buildNetworkPolicy(CallPolicy+"-"+group[0].Callee, nil, rules)
+		np.Spec.PodSelector.MatchLabels = group[0].CallerPods
+		all = append(all, markAgreed(np, group[0].Callee, group...))
 	}
 	return all
 }
@@ -83,6 +123,16 @@ func makeTenantPeer(tenant string, pods map[string]string) networkingv1.NetworkP
 
 func selectTenant(tenant string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: tenant}}
+}
+
+// selectCallee selects the callee's namespaces to which a connection is limited. The tenant's label
+// is always among the selector's: the namespace may leave the tenant before the operator observes it.
+func selectCallee(c *estate.Connection) *metav1.LabelSelector {
+	selector := selectTenant(c.Callee)
+	if c.CalleeNamespace != "" {
+		selector.MatchLabels[namespaceName] = c.CalleeNamespace
+	}
+	return selector
 }
 
 func makePorts(ranges []estate.PortRange) []networkingv1.NetworkPolicyPort {

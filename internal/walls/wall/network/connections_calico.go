@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,20 +18,22 @@ import (
 // cannot deny an agreed connection.
 func (t terms) buildCalicoAgreed(kind schema.GroupVersionKind, namespace string) []client.Object {
 	var all []client.Object
-	add := func(name string, order int64, near map[string]string, other string, c *estate.Connection, in, out []any) {
-		o := buildCalicoPolicy(kind, namespace, name+"-"+other, order, in, out)
+	add := func(o *unstructured.Unstructured, near map[string]string, other string, connections ...estate.Connection) {
 		if len(near) > 0 {
 			o.Object["spec"].(tree)["selector"] = formatCalicoSelector(&metav1.LabelSelector{MatchLabels: near})
 		}
-		all = append(all, markAgreed(o, other, c))
+		all = append(all, markAgreed(o, other, connections...))
 	}
-	for _, c := range t.listCallers() {
-		rules := allowCalicoPorts(c.Ports, selectCalicoPods(c.Caller, c.CallerPods), tree{})
-		add(CallerPolicy, guardOrder-agreedBefore, c.CalleePods, c.Caller, &c, rules, nil)
+	for _, c := range t.listCallersIn(namespace) {
+		rules := allowCalicoPorts(c.Ports, selectCalicoPods(selectTenant(c.Caller), c.CallerPods), tree{})
+		add(buildCalicoPolicy(kind, namespace, nameCallerPolicy(&c), guardOrder-agreedBefore, rules, nil), c.CalleePods, c.Caller, c)
 	}
-	for _, c := range t.listCalls() {
-		rules := allowCalicoPorts(c.Ports, nil, selectCalicoPods(c.Callee, c.CalleePods))
-		add(CallPolicy, lastOrder, c.CallerPods, c.Callee, &c, nil, rules)
+	for _, group := range t.groupCalls() {
+		var rules []any
+		for _, c := range group {
+			rules = append(rules, allowCalicoPorts(c.Ports, nil, selectCalicoPods(selectCallee(&c), c.CalleePods))...)
+		}
+		add(buildCalicoPolicy(kind, namespace, CallPolicy+"-"+group[0].Callee, lastOrder, nil, rules), group[0].CallerPods, group[0].Callee, group...)
 	}
 	return all
 }
@@ -64,9 +67,9 @@ func allowCalicoPorts(ranges []estate.PortRange, source, destination tree) []any
 	return rules
 }
 
-// selectCalicoPods selects pods of a tenant: all of them, if there are no labels.
-func selectCalicoPods(tenant string, pods map[string]string) tree {
-	side := selectNamespaces(formatCalicoSelector(selectTenant(tenant)))
+// selectCalicoPods selects pods in namespaces: all of them, if there are no labels.
+func selectCalicoPods(namespaces *metav1.LabelSelector, pods map[string]string) tree {
+	side := selectNamespaces(formatCalicoSelector(namespaces))
 	if len(pods) > 0 {
 		side["selector"] = formatCalicoSelector(&metav1.LabelSelector{MatchLabels: pods})
 	}

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 )
 
@@ -21,17 +21,17 @@ func (t terms) buildClusterPasses(kind schema.GroupVersionKind) []client.Object 
 	for _, c := range t.listCallers() {
 		rules := []any{}
 		for ports := range slices.Chunk(c.Ports, mostClusterPorts) {
-			rule := tree{"name": "agreed", "action": "Pass", "from": []any{selectClusterPods(c.Caller, c.CallerPods)}}
+			rule := tree{"name": "agreed", "action": "Pass", "from": []any{selectClusterPods(selectTenant(c.Caller), c.CallerPods)}}
 			field, list := formatClusterPorts(kind, ports)
 			rule[field] = list
 			rules = append(rules, rule)
 		}
-		all = append(all, markAgreed(buildClusterPolicy(kind, ClusterCallerName(t.tenant, c.Caller), tree{
+		all = append(all, markAgreed(buildClusterPolicy(kind, nameClusterPass(&c), tree{
 			"tier":     "Admin",
 			"priority": int64(guardPriority - agreedBefore),
-			"subject":  selectClusterPods(t.tenant, c.CalleePods),
+			"subject":  selectClusterPods(selectCallee(&c), c.CalleePods),
 			"ingress":  rules,
-		}), c.Caller, &c))
+		}), c.Caller, c))
 	}
 	return all
 }
@@ -42,9 +42,17 @@ func ClusterCallerName(tenant, caller string) string {
 	return CallerPolicy + "-" + tenant + "." + caller
 }
 
-func selectClusterPods(tenant string, pods map[string]string) tree {
+// nameClusterPass returns the name of the cluster-wide policy for a connection.
+func nameClusterPass(c *estate.Connection) string {
+	if c.CalleeNamespace != "" {
+		return AcceptPolicy + "-" + c.CalleeNamespace + "." + c.TenantCaller
+	}
+	return ClusterCallerName(c.Callee, c.Caller)
+}
+
+func selectClusterPods(namespaces *metav1.LabelSelector, pods map[string]string) tree {
 	return tree{"pods": tree{
-		"namespaceSelector": tree{"matchLabels": tree{v1alpha1.TenantLabel: tenant}},
+		"namespaceSelector": toLabelTree(namespaces.MatchLabels),
 		"podSelector":       toLabelTree(pods),
 	}}
 }

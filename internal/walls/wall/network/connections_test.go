@@ -32,12 +32,19 @@ var connections = []estate.Connection{
 		Caller: "web", Callee: "jobs",
 		Ports: []estate.PortRange{{Protocol: corev1.ProtocolTCP, First: 9090, Last: 9090}},
 	},
+	{
+		Caller: "jobs", Callee: "web", CalleeNamespace: "web-2", TenantCaller: "db",
+		Ports:      []estate.PortRange{{Protocol: corev1.ProtocolTCP, First: 5432, Last: 5432}},
+		CallerPods: map[string]string{"app": "batch"},
+		CalleePods: map[string]string{"app": "db"},
+		Until:      metav1.NewTime(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)),
+	},
 }
 
 // TestAgreedConnections expects that each dialect allows the connections to which two tenants
 // agreed, and no others.
 func TestAgreedConnections(t *testing.T) {
-	batch, api := connections[0].CallerPods, connections[0].CalleePods
+	batch, api, db := connections[0].CallerPods, connections[0].CalleePods, connections[2].CalleePods
 	of := map[string]string{"web": "web", "web-2": "web", "jobs": "jobs", "bank": "bank", "default": ""}
 	var namespaces []corev1.Namespace
 	for name, tenant := range of {
@@ -67,6 +74,12 @@ func TestAgreedConnections(t *testing.T) {
 		{"the caller is called", attack.Flow{FromNamespace: "web", FromLabels: api, ToNamespace: "jobs", ToLabels: batch, Port: 443}, false},
 		{"a third tenant is called", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "bank", ToLabels: api, Port: 443}, false},
 		{"all pods", attack.Flow{FromNamespace: "web-2", ToNamespace: "jobs", Port: 9090}, true},
+		{"the port in one namespace", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web-2", ToLabels: db, Port: 5432}, true},
+		{"its port in another namespace", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web", ToLabels: db, Port: 5432}, false},
+		{"another port in this namespace", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web-2", ToLabels: db, Port: 443}, false},
+		{"other pods in this namespace", attack.Flow{FromNamespace: "jobs", FromLabels: batch, ToNamespace: "web-2", ToLabels: api, Port: 5432}, false},
+		{"other pods call this namespace", attack.Flow{FromNamespace: "jobs", ToNamespace: "web-2", ToLabels: db, Port: 5432}, false},
+		{"a third tenant calls this namespace", attack.Flow{FromNamespace: "bank", FromLabels: batch, ToNamespace: "web-2", ToLabels: db, Port: 5432}, false},
 		{"another port of all pods", attack.Flow{FromNamespace: "web", ToNamespace: "jobs", Port: 9091}, false},
 	}
 	for name, dialect := range dialects {
@@ -119,8 +132,39 @@ func TestAgreedPoliciesAreFew(t *testing.T) {
 		if got := count("jobs", v1alpha1.EgressRestricted, many) - count("jobs", v1alpha1.EgressRestricted); got != 1 {
 			t.Errorf("%s: %d objects of the caller", name, got)
 		}
+		if got := count("jobs", v1alpha1.EgressRestricted, many, connections[2], connections[2]) - count("jobs", v1alpha1.EgressRestricted); got != 1 {
+			t.Errorf("%s: %d objects of the caller of several namespaces", name, got)
+		}
 		if got := count("jobs", v1alpha1.EgressOpen, many) - count("jobs", v1alpha1.EgressOpen); got != 0 {
 			t.Errorf("%s: %d objects of a caller with Open egress", name, got)
+		}
+	}
+}
+
+// TestFirstEndIsOnPolicy expects the first end of all connections that a policy allows: until then
+// nothing has to change.
+func TestFirstEndIsOnPolicy(t *testing.T) {
+	endless := connections[0]
+	endless.Until = metav1.Time{}
+	for _, test := range []struct {
+		name        string
+		connections []estate.Connection
+		want        string
+	}{
+		{"one", connections[:1], "2027-02-01T00:00:00Z"},
+		{"none ends", []estate.Connection{endless}, ""},
+		{"the second ends first", []estate.Connection{connections[0], connections[2]}, "2027-01-01T00:00:00Z"},
+		{"only the second ends", []estate.Connection{endless, connections[2]}, "2027-01-01T00:00:00Z"},
+		{"only the first ends", []estate.Connection{connections[2], endless}, "2027-01-01T00:00:00Z"},
+	} {
+		for name, dialect := range dialects {
+			p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: dialect}}
+			jobs := &estate.Tenant{Name: "jobs", Namespaces: []string{"jobs"}, Egress: v1alpha1.EgressRestricted, Connections: test.connections}
+			for _, o := range (network.Wall{}).Tenant(p, jobs) {
+				if o.GetLabels()[v1alpha1.ConsentLabel] == "web" && o.GetAnnotations()[v1alpha1.UntilAnnotation] != test.want {
+					t.Errorf("%s, %s: %s ends at %q", name, test.name, o.GetName(), o.GetAnnotations()[v1alpha1.UntilAnnotation])
+				}
+			}
 		}
 	}
 }

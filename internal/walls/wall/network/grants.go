@@ -35,7 +35,7 @@ func (t terms) buildGrants(namespace string) []client.Object {
 			o.SetGroupVersionKind(GrantKind)
 			o.SetNamespace(namespace)
 			o.SetName(CallerPolicy + "-" + caller)
-			all = append(all, markAgreed(o, c.Caller, &c))
+			all = append(all, markAgreed(o, c.Caller, c))
 		}
 	}
 	return all

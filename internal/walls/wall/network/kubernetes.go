@@ -46,7 +46,7 @@ func (t terms) buildNetworkPolicies(namespace string) []client.Object {
 	if to := t.listOutsidePeers(); len(to) > 0 {
 		all = append(all, buildNetworkPolicy(EgressPolicy, nil, []networkingv1.NetworkPolicyEgressRule{{To: to}}))
 	}
-	all = append(all, t.buildAgreedPolicies()...)
+	all = append(all, t.buildAgreedPolicies(namespace)...)
 	objects := make([]client.Object, len(all))
 	for i, np := range all {
 		np.Namespace = namespace
