@@ -147,13 +147,17 @@ func readDeclaration(ctx context.Context, c client.Reader) (*manifest.Declaratio
 			return nil, fmt.Errorf("reading the declared objects in the cluster: %w", explainUnreachable(err))
 		}
 	}
-	// An older installation of croft does not have this kind.
+	// An older installation of croft does not have these kinds.
 	var requests v1alpha1.TenantNamespaceList
 	if err := c.List(ctx, &requests); err != nil && !meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("reading TenantNamespaces: %w", explainUnreachable(err))
 	}
+	var callers v1alpha1.TenantCallerList
+	if err := c.List(ctx, &callers); err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("reading TenantCallers: %w", explainUnreachable(err))
+	}
 	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
-		Requests: requests.Items, Now: time.Now(),
+		Requests: requests.Items, Callers: callers.Items, Now: time.Now(),
 	}, nil
 }

@@ -41,8 +41,8 @@ NetworkPolicies, Calico's policies and ClusterNetworkPolicies. It does not check
 the network plugin enforces them.
 
 With --from and --to it names the policies that decide. For two tenants it shows the
-consents of both to the connection: callers and calls of their network. Connections to
-which both agreed are not reported as wrong.`,
+consents of both to the connection: callers and calls of their network, and TenantCallers.
+Connections to which both agreed are not reported as wrong.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runReach(cmd.Context(), o) },
 	}

@@ -20,6 +20,8 @@ import (
 // consents are the connections to which the cluster's tenants consent.
 type consents struct {
 	tenants map[string]*v1alpha1.TenantSpec
+	// callers are the TenantCallers of each tenant, with the decisions about them.
+	callers map[string][]estate.CallerDecision
 	// agreed are the connections to which both tenants have agreed.
 	agreed []attack.Agreement
 }
@@ -27,7 +29,7 @@ type consents struct {
 // readConsents reads the consents. Users who may not read the declared objects, and clusters
 // without them, get none.
 func readConsents(ctx context.Context, c client.Reader) consents {
-	found := consents{tenants: map[string]*v1alpha1.TenantSpec{}}
+	found := consents{tenants: map[string]*v1alpha1.TenantSpec{}, callers: map[string][]estate.CallerDecision{}}
 	live, err := readDeclaration(ctx, c)
 	if err != nil {
 		return found
@@ -37,6 +39,9 @@ func readConsents(ctx context.Context, c client.Reader) consents {
 	}
 	if e, _ := estate.Build(live); e != nil {
 		found.agreed = network.ListAgreements(&e.Platform)
+		for _, t := range e.Tenants {
+			found.callers[t.Name] = t.Callers
+		}
 	}
 	return found
 }
@@ -55,8 +60,8 @@ func (c *consents) listAgreed(from, to string) []attack.Agreement {
 // consentSide is one tenant's consent to connections from one tenant to another.
 type consentSide struct {
 	Tenant string `json:"tenant"`
-	// Field is the field that gives the consent. Consent describes it, and is empty without a
-	// consent.
+	// Field is the field or the TenantCaller that gives the consent. Consent describes it, and is empty
+	// without a consent.
 	Field   string `json:"field"`
 	Consent string `json:"consent,omitempty"`
 }
@@ -75,10 +80,28 @@ func (c *consents) listSides(caller, callee string) []consentSide {
 			sides[1].Consent = describeConsent(call.Ports, call.Pods, call.Services, call.Gateways, call.Until)
 		}
 	}
-	if sides[0].Consent == "" && sides[1].Consent == "" {
-		return nil
+	var accepted []consentSide
+	for i := range c.callers[callee] {
+		if d := &c.callers[callee][i]; d.Spec.Tenant == caller {
+			accepted = append(accepted, consentSide{callee, "TenantCaller " + d.Namespace + "/" + d.Name, describeCaller(d)})
+		}
 	}
-	return sides
+	switch {
+	case len(accepted) > 0 && sides[1].Consent == "":
+		return append(sides[:1], accepted...)
+	case len(accepted) == 0 && sides[0].Consent == "" && sides[1].Consent == "":
+		return nil
+	default:
+		return append(sides, accepted...)
+	}
+}
+
+// describeCaller describes the consent of a TenantCaller. A consent that is ignored opens nothing.
+func describeCaller(d *estate.CallerDecision) string {
+	if d.Refused != "" {
+		return "ignored: " + d.Message
+	}
+	return describeConsent(d.Spec.Ports, d.Spec.Pods, nil, nil, d.Spec.Until)
 }
 
 func describeConsent(
@@ -147,13 +170,20 @@ func (a *app) printAgreements(c *consents) {
 		return
 	}
 	printSafely(a.out, "\nconnections to which both tenants agreed:\n")
-	for _, agreed := range c.agreed {
+	for i, agreed := range c.agreed {
 		var ports []string
 		for _, p := range agreed.Ports {
 			ports = append(ports, formatAgreedPorts(p))
 		}
-		printSafely(a.out, "%s to %s: %s\n", agreed.From, agreed.To, strings.Join(ports, ", "))
-		a.printSides(c.listSides(agreed.From, agreed.To))
+		to := agreed.To
+		if agreed.ToNamespace != "" {
+			to += ", namespace " + agreed.ToNamespace
+		}
+		printSafely(a.out, "%s to %s: %s\n", agreed.From, to, strings.Join(ports, ", "))
+		// The sides of a pair of tenants follow the last of its connections.
+		if last := i+1 == len(c.agreed) || c.agreed[i+1].From != agreed.From || c.agreed[i+1].To != agreed.To; last {
+			a.printSides(c.listSides(agreed.From, agreed.To))
+		}
 	}
 }
 

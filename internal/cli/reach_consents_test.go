@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
@@ -50,5 +52,57 @@ billing to shop: 443/TCP
 	}
 	if n := len(found.listAgreed("billing", "shop")); n != 1 || len(found.listAgreed("shop", "billing")) != 0 {
 		t.Errorf("%d connections from billing to shop", n)
+	}
+}
+
+// TestReachShowsTenantCallers expects each TenantCaller with its namespace, and the reason why one is
+// ignored.
+func TestReachShowsTenantCallers(t *testing.T) {
+	d, problems := manifest.Parse("croft.yaml", []byte(`
+platform: {clusterName: demo, nodeClass: {kwok: {}}}
+pools: {apps: {}}
+tenants:
+  shop: {pool: apps, network: {callersFrom: [billing], callers: {billing: {ports: [80]}}}}
+  billing: {pool: apps, network: {calls: {shop: {}}}}
+  jobs: {pool: apps, network: {calls: {shop: {}}}}
+`))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for name, caller := range map[string]string{"a": "billing", "b": "jobs"} {
+		o := v1alpha1.TenantCaller{
+			Spec:   v1alpha1.TenantCallerSpec{Tenant: caller, Ports: v1alpha1.ConsentPorts{intstr.FromInt32(443)}, Pods: map[string]v1alpha1.LabelValue{"app": "api"}},
+			Status: v1alpha1.TenantCallerStatus{Giver: "1", Receiver: "2"},
+		}
+		o.Namespace, o.Name = "shop", name
+		d.Callers = append(d.Callers, o)
+	}
+	e, problems := estate.Build(d)
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	found := consents{
+		tenants: map[string]*v1alpha1.TenantSpec{}, agreed: network.ListAgreements(&e.Platform),
+		callers: map[string][]estate.CallerDecision{"shop": e.FindTenant("shop").Callers},
+	}
+	for i := range d.Tenants {
+		found.tenants[d.Tenants[i].Name] = &d.Tenants[i].Spec
+	}
+	var out bytes.Buffer
+	a := &app{out: &out}
+	a.printAgreements(&found)
+	a.printSides(found.listSides("jobs", "shop"))
+	const want = `
+connections to which both tenants agreed:
+billing to shop: 80/TCP
+billing to shop, namespace shop: 443/TCP
+  network.calls.shop of tenant billing: every port
+  network.callers.billing of tenant shop: ports 80
+  TenantCaller shop/a of tenant shop: ports 443; pods app=api
+  network.calls.shop of tenant jobs: every port
+  TenantCaller shop/b of tenant shop: ignored: spec.tenant: teams of tenant shop may not accept connections from tenant jobs: a platform admin allows it by network.callersFrom
+`
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}
 }

@@ -49,6 +49,11 @@ var checks = []check{
 		needs:  []string{readPlatform, readAgreements}, find: checkConnections,
 	},
 	{
+		name: "callers", summary: "no TenantCaller of a team is ignored",
+		detail: "`callersFrom` does not list its tenant, a port is not valid, there are too many for one tenant, or it was created for an earlier tenant of the same name",
+		needs:  []string{readPlatform}, find: checkCallers,
+	},
+	{
 		name: "ends", summary: "no namespace that a tenant requested exists after its end",
 		detail: "The operator deletes such namespaces, and may have been down at their end",
 		needs:  []string{readDeclared}, find: checkEnds,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -52,12 +53,19 @@ func (g *gatherer) gatherDeclarations(ctx context.Context) {
 		networks  v1alpha1.SecondaryNetworkList
 	)
 	var requests v1alpha1.TenantNamespaceList
+	var callers v1alpha1.TenantCallerList
 	for _, list := range []client.ObjectList{&platforms, &pools, &tenants, &networks, &requests} {
 		g.ReadList(ctx, readDeclared, list)
+	}
+	// An older installation of croft does not have this kind.
+	kind := v1alpha1.GroupVersion.WithKind("TenantCaller")
+	if _, err := g.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); !meta.IsNoMatchError(err) {
+		g.ReadList(ctx, readDeclared, &callers)
 	}
 	if _, unread := g.Unreadable[readDeclared]; !unread {
 		g.Declared = &manifest.Declaration{
 			Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items, Requests: requests.Items,
+			Callers: callers.Items,
 		}
 	}
 }

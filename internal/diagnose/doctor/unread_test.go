@@ -113,8 +113,10 @@ func faultKey() []client.Object {
 	}}
 	preview := &v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "preview"}}
 	preview.Status.Tenant, preview.Status.Until = "shop", &old
+	ignored := &v1alpha1.TenantCaller{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}}
+	ignored.Spec.Tenant = "billing"
 	return []client.Object{
-		all, contradiction, dns, silent, issuer, agreement, preview,
+		all, contradiction, dns, silent, issuer, agreement, preview, ignored,
 		pool("apps"), pool("foreign"), drifted, driftedClaim, pod, budget, set, flux, left, ended, namespaceOf("shop", "shop"), webhook, addresses, class,
 	}
 }

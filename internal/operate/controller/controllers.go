@@ -13,6 +13,7 @@ import (
 	"croft.dev/croft/internal/declare/secondary"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/controller/budgets"
+	"croft.dev/croft/internal/operate/controller/callers"
 	"croft.dev/croft/internal/operate/controller/declared"
 	"croft.dev/croft/internal/operate/controller/elevation"
 	"croft.dev/croft/internal/operate/controller/interfaces"
@@ -65,6 +66,7 @@ func Register(
 		interfaces.New(cached, store, recorder, clock, networks.Publish),
 		elevation.New(cached, live, store, recorder, clock),
 		selfservice.New(cached, live, store, recorder, clock),
+		callers.New(cached, store, recorder),
 		refusedpods.New(cached, clock),
 		costs,
 	} {

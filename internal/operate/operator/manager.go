@@ -90,6 +90,7 @@ func buildCacheOptions(plugins secondary.Plugins) cache.Options {
 			// Their managed fields are as large as the rest of the object.
 			&v1alpha1.Elevation{}:       {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			&v1alpha1.TenantNamespace{}: all,
+			&v1alpha1.TenantCaller{}:    {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			&corev1.Event{}:             refusedpods.Events(),
 			// Karpenter's kind. Watched only where nodes are attached to secondary
 			// networks.

@@ -83,7 +83,39 @@ func (s *Store) Register(ctx context.Context, m manager.Manager) error {
 	if err := s.watchRequests(ctx, m.GetCache()); err != nil {
 		return err
 	}
+	if err := s.watchCallers(ctx, m.GetCache()); err != nil {
+		return err
+	}
 	return m.Add(s)
+}
+
+// watchCallers rebuilds the estate when a team gives or withdraws a consent, and when the operator has
+// recorded the two tenants of one.
+func (s *Store) watchCallers(ctx context.Context, c cache.Cache) error {
+	informer, err := c.GetInformer(ctx, &v1alpha1.TenantCaller{})
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { s.markDirty() },
+			DeleteFunc: func(any) { s.markDirty() },
+			UpdateFunc: func(before, after any) {
+				if isCallerChanged(before, after) {
+					s.markDirty()
+				}
+			},
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("watch TenantCallers: %w", err)
+	}
+	return nil
+}
+
+// isCallerChanged reports whether an update changed more of a TenantCaller than its conditions.
+func isCallerChanged(before, after any) bool {
+	b, ok := before.(*v1alpha1.TenantCaller)
+	a, ok2 := after.(*v1alpha1.TenantCaller)
+	return !ok || !ok2 || a.UID != b.UID || a.Generation != b.Generation || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() ||
+		a.Status.Giver != b.Status.Giver || a.Status.Receiver != b.Status.Receiver
 }
 
 // watchRequests rebuilds the estate when a requested namespace is granted or no longer is, and when
@@ -240,15 +272,16 @@ func readDeclaration(ctx context.Context, reader client.Reader, now time.Time) (
 		tenants   v1alpha1.TenantList
 		networks  v1alpha1.SecondaryNetworkList
 		requests  v1alpha1.TenantNamespaceList
+		callers   v1alpha1.TenantCallerList
 	)
-	for _, list := range []client.ObjectList{&requests, &tenants, &pools, &networks, &platforms} {
+	for _, list := range []client.ObjectList{&callers, &requests, &tenants, &pools, &networks, &platforms} {
 		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
 	return &manifest.Declaration{
 		Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
-		Requests: requests.Items, Now: now,
+		Requests: requests.Items, Callers: callers.Items, Now: now,
 	}, nil
 }
 

@@ -58,6 +58,8 @@ func listConditions(o client.Object) []metav1.Condition {
 		return o.Status.Conditions
 	case *v1alpha1.TenantNamespace:
 		return o.Status.Conditions
+	case *v1alpha1.TenantCaller:
+		return o.Status.Conditions
 	default:
 		return nil
 	}

@@ -47,8 +47,8 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 func buildStrangerAttacks(by, on *estate.Tenant) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	return attack.WithReason("one tenant's pods could attack another tenant's pods", nil, dropWithoutPort([]attack.Attack{
-		makeFlow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: findClosedPort(by.FindConnection(by.Name, on.Name))}),
-		makeFlow("be-called-by-other-tenant", "receive a connection from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: findClosedPort(by.FindConnection(on.Name, by.Name))}),
+		makeFlow("call-other-tenant", "connect to a pod of another tenant", attack.Flow{FromNamespace: own, ToNamespace: other, Port: findClosedPort(listOpen(by, by.Name, on.Name, other))}),
+		makeFlow("be-called-by-other-tenant", "receive a connection from another tenant", attack.Flow{FromNamespace: other, ToNamespace: own, Port: findClosedPort(listOpen(by, on.Name, by.Name, own))}),
 		makeFlow("be-called-from-unmanaged-namespace", "receive a connection from a namespace without a tenant", attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080}),
 		makeFlow("be-called-from-outside", "receive a connection from an address outside the cluster", attack.Flow{FromIP: "203.0.113.10", ToNamespace: own, Port: 8080}),
 	})...)

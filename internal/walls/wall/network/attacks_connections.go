@@ -1,6 +1,8 @@
 package network
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,20 +25,31 @@ func ListAgreements(p *estate.Platform) []attack.Agreement {
 	return all
 }
 
-// findClosedPort returns a TCP port that a connection does not include: the first one after its
-// ports. Without a connection it is any port, and 0 if the connection includes all.
-func findClosedPort(c *estate.Connection) int {
-	const some = 8080
-	if c == nil {
-		return some
-	}
-	for _, r := range c.Ports {
-		if next := int(r.Last) + 1; next <= 65535 && r.Protocol == corev1.ProtocolTCP {
-			return next // the ranges are merged, so it is in none
+// listOpen returns a tenant's connections from a caller to a namespace of a callee.
+func listOpen(t *estate.Tenant, caller, callee, namespace string) []estate.Connection {
+	return slices.DeleteFunc(slices.Clone(t.Connections), func(c estate.Connection) bool {
+		return c.Caller != caller || c.Callee != callee || c.CalleeNamespace != "" && c.CalleeNamespace != namespace
+	})
+}
+
+// includesPort reports whether one of the connections includes a port, to whichever pods.
+func includesPort(open []estate.Connection, port estate.PortRange) bool {
+	return slices.ContainsFunc(open, func(c estate.Connection) bool { return c.Allows(port) })
+}
+
+// findClosedPort returns a TCP port that no connection includes: the first one after the ports of
+// one of them. Without connections it is any port, and 0 if they include all.
+func findClosedPort(open []estate.Connection) int {
+	for _, c := range open {
+		for _, r := range c.Ports {
+			next := int(r.Last) + 1
+			if next <= 65535 && r.Protocol == corev1.ProtocolTCP && !includesPort(open, makeTCPPort(next)) {
+				return next
+			}
 		}
 	}
-	for _, port := range []int{some, 1} {
-		if !c.Allows(makeTCPPort(port)) {
+	for _, port := range []int{8080, 1} {
+		if !includesPort(open, makeTCPPort(port)) {
 			return port
 		}
 	}
@@ -50,14 +63,14 @@ func buildAgreedAttacks(by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	if c := by.FindConnection(on.Name, by.Name); c != nil {
 		agreed := makeAgreedFlow(c, other, own)
-		all = append(all, buildBeyondAttacks("be-called", "receive a connection", c, agreed, other)...)
+		all = append(all, buildBeyondAttacks("be-called", "receive a connection", by, c, agreed, other)...)
 		stranger := agreed
 		stranger.FromNamespace = metav1.NamespaceDefault
 		all = append(all, makeFlow("be-called-by-third-party", "receive a connection to which another tenant agreed, from a namespace outside of both tenants", stranger))
 	}
 	if c := by.FindConnection(by.Name, on.Name); c != nil {
 		agreed := makeAgreedFlow(c, own, other)
-		all = append(all, buildBeyondAttacks("call", "connect", c, agreed, other)...)
+		all = append(all, buildBeyondAttacks("call", "connect", by, c, agreed, other)...)
 		if by.Egress == v1alpha1.EgressRestricted {
 			all = append(all, makeFlow("call-the-internet-from-agreed-pods", "connect to an address outside the cluster that is not allowed, from a pod that may connect to another tenant",
 				attack.Flow{FromNamespace: own, FromLabels: c.CallerPods, ToIP: "203.0.113.10", Port: 443}))
@@ -73,27 +86,27 @@ func buildAcceptedAttacks(by, on *estate.Tenant) []attack.Attack {
 	var all []attack.Attack
 	if c := by.FindAccepted(on.Name, by.Name); c != nil {
 		accepted := makeAgreedFlow(c, other, c.CalleeNamespace)
-		all = append(all, buildBeyondAttacks("be-called-in-a-namespace", "receive a connection in one namespace", c, accepted, other)...)
-		all = append(all, buildElsewhereAttacks("be-called", "receive a connection in a namespace whose team did not accept it", c, accepted, own, other)...)
+		all = append(all, buildBeyondAttacks("be-called-in-a-namespace", "receive a connection in one namespace", by, c, accepted, other)...)
+		all = append(all, buildElsewhereAttacks("be-called", "receive a connection in a namespace whose team did not accept it", by, c, accepted, own, other)...)
 		stranger := accepted
 		stranger.FromNamespace = metav1.NamespaceDefault
 		all = append(all, makeFlow("be-called-in-a-namespace-by-third-party", "receive a connection that a team accepted from another tenant, from a namespace outside of both tenants", stranger))
 	}
 	if c := by.FindAccepted(by.Name, on.Name); c != nil {
 		accepted := makeAgreedFlow(c, own, c.CalleeNamespace)
-		all = append(all, buildBeyondAttacks("call-a-namespace", "connect to one namespace", c, accepted, c.CalleeNamespace)...)
-		all = append(all, buildElsewhereAttacks("call", "connect to a namespace whose team did not accept it", c, accepted, other, other)...)
+		all = append(all, buildBeyondAttacks("call-a-namespace", "connect to one namespace", by, c, accepted, c.CalleeNamespace)...)
+		all = append(all, buildElsewhereAttacks("call", "connect to a namespace whose team did not accept it", by, c, accepted, other, other)...)
 	}
 	return attack.WithReason("a team accepts connections to the pods of one namespace; with any others, it would decide for other teams of its tenant", nil, all...)
 }
 
-// buildElsewhereAttacks is an accepted connection, but to another namespace of the callee. open is a
+// buildElsewhereAttacks is an accepted connection, but to another namespace of the callee. other is a
 // namespace of the other tenant, which lets everything through.
-func buildElsewhereAttacks(name, summary string, c *estate.Connection, accepted attack.Flow, elsewhere, open string) []attack.Attack {
-	if elsewhere == c.CalleeNamespace {
+func buildElsewhereAttacks(name, summary string, by *estate.Tenant, c *estate.Connection, accepted attack.Flow, elsewhere, other string) []attack.Attack {
+	if elsewhere == c.CalleeNamespace || includesPort(listOpen(by, c.Caller, c.Callee, elsewhere), getFirstPort(c)) {
 		return nil
 	}
-	accepted.ToNamespace, accepted.AddedPolicies = elsewhere, []client.Object{makeOpenNetworkPolicy(open)}
+	accepted.ToNamespace, accepted.AddedPolicies = elsewhere, []client.Object{makeOpenNetworkPolicy(other)}
 	return []attack.Attack{makeFlow(name+"-in-other-namespace", summary, accepted)}
 }
 
@@ -107,7 +120,8 @@ func makeAgreedFlow(c *estate.Connection, from, to string) attack.Flow {
 // buildBeyondAttacks are connections that resemble an agreed one: to another port, over another
 // protocol, to other pods and from other pods. The other tenant's namespace lets everything
 // through, so that one's own policies are tested alone. The mirror is the agreed connection.
-func buildBeyondAttacks(name, summary string, c *estate.Connection, agreed attack.Flow, other string) []attack.Attack {
+func buildBeyondAttacks(name, summary string, by *estate.Tenant, c *estate.Connection, agreed attack.Flow, other string) []attack.Attack {
+	open := append([]estate.Connection{*c}, listOpen(by, c.Caller, c.Callee, agreed.ToNamespace)...)
 	mirror := makeFlow(name+"-as-agreed", summary+" to which both tenants agreed", agreed)
 	mirror.Kind, mirror.StoppedBy = attack.Mirror, attack.Stopper{}
 	all := []attack.Attack{mirror}
@@ -120,15 +134,22 @@ func buildBeyondAttacks(name, summary string, c *estate.Connection, agreed attac
 		change(&flow)
 		all = append(all, makeFlow(name+suffix, summary+beyond, flow))
 	}
-	closed := findClosedPort(c)
+	closed := findClosedPort(open)
 	add("-beyond-agreed-ports", " on a port to which not both tenants agreed", closed > 0, func(f *attack.Flow) {
 		f.Port, f.Protocol = closed, string(corev1.ProtocolTCP)
 	})
-	sctp := estate.PortRange{Protocol: corev1.ProtocolSCTP, First: c.Ports[0].First, Last: c.Ports[0].First}
-	add("-over-other-protocol", " on an agreed port over another protocol", !c.Allows(sctp), func(f *attack.Flow) { f.Protocol = string(corev1.ProtocolSCTP) })
+	sctp := getFirstPort(c)
+	sctp.Protocol = corev1.ProtocolSCTP
+	add("-over-other-protocol", " on an agreed port over another protocol", !includesPort(open, sctp), func(f *attack.Flow) { f.Protocol = string(corev1.ProtocolSCTP) })
+	includesAllPods := func(o estate.Connection) bool { return len(o.CalleePods) == 0 && o.Allows(getFirstPort(c)) }
 	add("-from-other-pods", " from pods to which not both tenants agreed", len(c.CallerPods) > 0, func(f *attack.Flow) { f.FromLabels = nil })
-	add("-to-other-pods", " at pods to which not both tenants agreed", len(c.CalleePods) > 0, func(f *attack.Flow) { f.ToLabels = nil })
+	add("-to-other-pods", " at pods to which not both tenants agreed", !slices.ContainsFunc(open, includesAllPods), func(f *attack.Flow) { f.ToLabels = nil })
 	return all
+}
+
+// getFirstPort returns the first port of a connection.
+func getFirstPort(c *estate.Connection) estate.PortRange {
+	return estate.PortRange{Protocol: c.Ports[0].Protocol, First: c.Ports[0].First, Last: c.Ports[0].First}
 }
 
 func makeTCPPort(port int) estate.PortRange {

@@ -35,7 +35,7 @@ func buildDialectAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Att
 func buildGuardAttacks(p *estate.Platform, by, on *estate.Tenant, open map[string]client.Object) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
 	agreed := by.FindConnection(on.Name, by.Name)
-	closed := findClosedPort(agreed)
+	closed := findClosedPort(listOpen(by, on.Name, by.Name, own))
 	var all []attack.Attack
 	for _, kind := range []string{"NetworkPolicy", "Calico NetworkPolicy"} {
 		policy, ok := open[kind]

@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -105,6 +106,15 @@ func TestAgreedConnections(t *testing.T) {
 				if err != nil || got.Allowed != test.want {
 					t.Errorf("%s: %v, want %v (%+v, %v)", test.name, got.Allowed, test.want, got, err)
 				}
+			}
+			fromJobs := slices.DeleteFunc(network.ListAgreements(&estate.Platform{Connections: connections}),
+				func(a attack.Agreement) bool { return a.From != "jobs" })
+			if beyond, err := policies.Connects("jobs", "web-2", 0, "TCP", fromJobs...); err != nil || beyond.Allowed {
+				t.Errorf("beyond the agreements: %+v, %v", beyond, err)
+			}
+			fromJobs[1].ToNamespace = "web"
+			if beyond, err := policies.Connects("jobs", "web-2", 0, "TCP", fromJobs...); err != nil || !beyond.Allowed {
+				t.Errorf("an agreement on another namespace includes %+v, %v", beyond, err)
 			}
 		})
 	}
