@@ -21,7 +21,7 @@ const (
 	ConditionEnforced = "Enforced"
 	// ConditionAgreed: every tenant in the Tenant's callers and calls has agreed, so that the
 	// connections are open. Ready does not depend on it. Only Tenants with callers or calls
-	// have it.
+	// have it, and TenantCallers, for the connection that each opens.
 	ConditionAgreed = "Agreed"
 	// ConditionEnding: the end of a requested namespace is near. Only TenantNamespaces that end
 	// within 24 hours have it.
@@ -69,7 +69,8 @@ const (
 	// it, and no platform admin has permitted its adoption.
 	ReasonNamespaceNotOwned = "NamespaceNotOwned"
 	// ReasonNotAllowed: the Tenant's selfService allows no namespaces, or the
-	// TenantNamespace is in a namespace that the Tenant does not declare.
+	// TenantNamespace is in a namespace that the Tenant does not declare, or callersFrom does
+	// not list the tenant that a TenantCaller names.
 	ReasonNotAllowed = "NotAllowed"
 	// ReasonNameNotAllowed: the name of a TenantNamespace does not begin with the
 	// tenant's name and a hyphen, or belongs to the system, to the platform or to
@@ -79,7 +80,8 @@ const (
 	// croft never adopts a namespace for a TenantNamespace.
 	ReasonNameTaken = "NameTaken"
 	// ReasonLimitReached: the tenant has as many requested namespaces as its selfService
-	// allows; the message names them.
+	// allows; the message names them. Or it has as many older TenantCallers for the same
+	// tenant as count.
 	ReasonLimitReached = "LimitReached"
 	// ReasonEndsWithinDay: a requested namespace ends within 24 hours.
 	ReasonEndsWithinDay = "EndsWithinDay"
@@ -95,11 +97,12 @@ const (
 	// ReasonAPIServerBehind: an API server still evaluates the tenant's previous rules, or
 	// does not answer; the message names it.
 	ReasonAPIServerBehind = "APIServerBehind"
-	// ReasonAgreed: every connection in the Tenant's callers and calls is open.
+	// ReasonAgreed: every connection in the Tenant's callers and calls is open, or the
+	// connection of the TenantCaller.
 	ReasonAgreed = "Agreed"
-	// ReasonConsentPending: some of the Tenant's callers and calls open no connection. The
-	// message names each, with the reason: the other tenant has not agreed, does not exist or
-	// names other ports, or a consent has expired.
+	// ReasonConsentPending: some of the Tenant's callers and calls open no connection, or the
+	// TenantCaller opens none. The message names each, with the reason: the other tenant has
+	// not agreed, does not exist or names other ports, or a consent has expired.
 	ReasonConsentPending = "ConsentPending"
 	// ReasonPlacementReady: the engine is installed and set up as croft requires.
 	ReasonPlacementReady = "PlacementReady"
@@ -174,6 +177,7 @@ const (
 	// ReasonEnded: the Elevation was granted, and has ended.
 	ReasonEnded = "Ended"
 	// ReasonRefused: the Elevation was not granted; the message gives the cause. Make a new
-	// request.
+	// request. Or the TenantCaller was created for an earlier tenant of the same name: create
+	// it again.
 	ReasonRefused = "Refused"
 )

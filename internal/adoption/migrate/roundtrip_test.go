@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -113,6 +114,50 @@ var isSameJSON = gocmp.Options{
 	cmpopts.IgnoreFields(estate.Tenant{}, "Networks"),
 	cmpopts.IgnoreFields(estate.Estate{}, "Networks"),
 	gocmp.FilterPath(func(p gocmp.Path) bool { return p.String() == "Platform.PlatformSpec.GroupPrefix" }, gocmp.Comparer(func(_, _ string) bool { return true })),
+}
+
+// TestAcceptedConnections expects that the policy for a TenantCaller does not become one of the callers of
+// croft.yaml, which are for all namespaces of the tenant.
+func TestAcceptedConnections(t *testing.T) {
+	d, problems := manifest.Parse("croft.yaml", []byte(`
+platform: {clusterName: demo, nodeClass: {kwok: {}}}
+pools: {apps: {}}
+tenants:
+  shop: {pool: apps, namespaces: [shop, shop-ci], network: {callersFrom: [bank]}}
+  bank: {pool: apps, network: {calls: {shop: {pods: {app: web}}}}}
+`))
+	caller := v1alpha1.TenantCaller{
+		Spec:   v1alpha1.TenantCallerSpec{Tenant: "bank", Ports: v1alpha1.ConsentPorts{intstr.FromInt32(443)}},
+		Status: v1alpha1.TenantCallerStatus{Giver: "1", Receiver: "2"},
+	}
+	caller.Namespace, caller.Name = "shop-ci", "api"
+	d.Callers = append(d.Callers, caller)
+	e, more := estate.Build(d)
+	if err := slices.Concat(problems, more).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Platform.Connections) != 1 {
+		t.Fatalf("connections: %+v", e.Platform.Connections)
+	}
+	file, err := migrated(t, e).File.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, problems := manifest.Parse("croft.yaml", file)
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range back.Tenants {
+		got := back.Tenants[i].Spec.Network
+		switch name := back.Tenants[i].Name; {
+		case len(got.Callers) > 0:
+			t.Errorf("%s: callers %+v", name, got.Callers)
+		case name == "shop" && !slices.Equal(got.CallersFrom, []string{"bank"}):
+			t.Errorf("%s: callersFrom %q", name, got.CallersFrom)
+		case name == "bank" && got.Calls["shop"].Pods["app"] != "web":
+			t.Errorf("%s: calls %+v", name, got.Calls)
+		}
+	}
 }
 
 func build(t testing.TB, data []byte) *estate.Estate {

@@ -12,6 +12,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // readAgreement reads the consents of two tenants from croft's policy for the connections between
@@ -23,6 +24,18 @@ func readAgreement(d *draft.Draft, name string, p Policy) {
 		return
 	}
 	from := p.Spec.Ingress[0].From[0].PodSelector
+	if caller.Spec.Network.Calls == nil {
+		caller.Spec.Network.Calls = map[string]v1alpha1.Call{}
+	}
+	caller.Spec.Network.Calls[name] = v1alpha1.Call{Pods: toPodLabels(from)}
+	if strings.HasPrefix(p.Name, acceptedPrefix) {
+		// The team's consent is its TenantCaller, which stays. As one of the callers, it would be for
+		// all namespaces of the tenant.
+		if !slices.Contains(callee.Spec.Network.CallersFrom, other) {
+			callee.Spec.Network.CallersFrom = append(callee.Spec.Network.CallersFrom, other)
+		}
+		return
+	}
 	if callee.Spec.Network.Callers == nil {
 		callee.Spec.Network.Callers = map[string]v1alpha1.Caller{}
 	}
@@ -31,11 +44,10 @@ func readAgreement(d *draft.Draft, name string, p Policy) {
 		Services: listReferences(d, v1alpha1.ServiceLabelPrefix, other, name), Gateways: listReferences(d, v1alpha1.GatewayLabelPrefix, other, name),
 		Until: v1alpha1.ConsentEnd(p.Annotations[v1alpha1.UntilAnnotation]),
 	}
-	if caller.Spec.Network.Calls == nil {
-		caller.Spec.Network.Calls = map[string]v1alpha1.Call{}
-	}
-	caller.Spec.Network.Calls[name] = v1alpha1.Call{Pods: toPodLabels(from)}
 }
+
+// acceptedPrefix begins the names of policies for connections that a team accepted by a TenantCaller.
+const acceptedPrefix = network.AcceptPolicy + "-"
 
 // listReferences returns the references to objects of a tenant that the labels of the caller's
 // namespaces name.
@@ -80,6 +92,11 @@ func toPodLabels(selector *metav1.LabelSelector) map[string]v1alpha1.LabelValue 
 // reportAgreement reports Calico's policy for connections between tenants, which is not read.
 func reportAgreement(d *draft.Draft, o *source.Object) {
 	if other := o.At("metadata", "labels", v1alpha1.ConsentLabel); other.Found() {
+		if strings.HasPrefix(strings.TrimPrefix(o.Name, "default."), acceptedPrefix) {
+			d.ReportProblem(o.At("spec"), "allows connections that a team accepted by a TenantCaller, which stays: write tenant %s into network.callersFrom of tenant %s, and the connections into its network.calls",
+				other.Text(), d.FindTenant(o.Namespace))
+			return
+		}
 		d.ReportProblem(o.At("spec"), "allows connections between two tenants that agreed to them: write them into network.callers and network.calls of tenants %s and %s",
 			d.FindTenant(o.Namespace), other.Text())
 	}

@@ -45,6 +45,7 @@ func TestTenant(t *testing.T) {
 		{"a namespace is declared no longer", namespaceDropped},
 		{"a namespace is given to another tenant", namespaceGiven},
 		{"two tenants agree to a connection", connectionAgreed},
+		{"a team accepts a caller", callerAccepted},
 		{"a tenant is deleted and its namespaces are retained", tenantRetained},
 		{"a tenant is deleted with its namespaces", tenantDeleted},
 	} {

@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -45,6 +46,14 @@ func NewNamespace(name string) *corev1.Namespace {
 // NewTenantNamespace returns a request for a namespace, in the namespace anchor.
 func NewTenantNamespace(anchor, name string) *v1alpha1.TenantNamespace {
 	return &v1alpha1.TenantNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: anchor, Name: name}}
+}
+
+// NewTenantCaller returns a consent to connections from a tenant on port 443 of a namespace's pods.
+func NewTenantCaller(namespace, name, tenant string) *v1alpha1.TenantCaller {
+	return &v1alpha1.TenantCaller{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.TenantCallerSpec{Tenant: tenant, Ports: v1alpha1.ConsentPorts{intstr.FromInt32(443)}},
+	}
 }
 
 // Create creates objects.

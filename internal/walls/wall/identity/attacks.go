@@ -31,6 +31,7 @@ func (Wall) Attacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
 		buildCostQuestions(p, own, other),
 		buildElevationAttacks(p, by, on),
 		buildSelfServiceAttacks(by, on),
+		buildCallerAttacks(by, on),
 	)
 }
 
