@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/manifest"
@@ -60,6 +61,17 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 		d.Tenants[0].Spec.Domains = []string{"www.example.edu"}
 		d.Tenants[1].Spec.Domains = []string{"www.example.edu"}
 	}
+	accepts := func(giver, receiver string) func(*manifest.Declaration) {
+		return func(d *manifest.Declaration) {
+			d.Tenants[0].Spec.Network.CallersFrom = []string{"second"}
+			d.Tenants[1].Spec.Network.Calls = map[string]v1alpha1.Call{"first": {}}
+			d.Callers = []v1alpha1.TenantCaller{{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "first", Name: "api", UID: "api", Generation: 1},
+				Spec:       v1alpha1.TenantCallerSpec{Tenant: "second", Ports: v1alpha1.ConsentPorts{intstr.FromInt32(443)}, Until: "2999-01-31"},
+				Status:     v1alpha1.TenantCallerStatus{Giver: giver, Receiver: receiver},
+			}}
+		}
+	}
 	for _, test := range []struct {
 		name           string
 		before, after  func(*manifest.Declaration)
@@ -84,6 +96,9 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 			},
 			[]string{"first", "second"}, nil,
 		},
+		{"a consent of a team that is recorded", accepts("", ""), accepts("first", "second"), []string{"first", "second"}, nil},
+		{"the same consent of a team", accepts("first", "second"), accepts("first", "second"), nil, nil},
+		{"a consent of a team for an earlier tenant", accepts("first", "second"), accepts("first", "earlier"), []string{"first", "second"}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before, after := buildSnapshot(declaration(test.before)), buildSnapshot(declaration(test.after))
