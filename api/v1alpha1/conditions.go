@@ -20,7 +20,7 @@ const (
 	// after they are written.
 	ConditionEnforced = "Enforced"
 	// ConditionAgreed: every tenant in the Tenant's callers and calls has agreed, so that the
-	// connections are open. Ready does not depend on it. Only Tenants with callers or calls
+	// connections are open. Ready does not depend on it. Only Tenants with such consents
 	// have it, and TenantCallers, for the connection that each opens.
 	ConditionAgreed = "Agreed"
 	// ConditionEnding: the end of a requested namespace is near. Only TenantNamespaces that end

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -70,15 +71,16 @@ func (s *Snapshot) explainOpen(tenant, other, until string) string {
 		return fmt.Sprintf("the connection between %s and %s ended at %s", tenant, other, end.UTC().Format(time.RFC3339))
 	}
 	t := s.Estate.FindTenant(tenant)
-	if t == nil || s.Deleting["Tenant/"+tenant] || s.Deleting["Tenant/"+other] || s.hasAgreed(t, other) {
+	if t == nil || s.Deleting["Tenant/"+tenant] || s.Deleting["Tenant/"+other] || hasAgreed(t, other) {
 		return ""
 	}
 	return fmt.Sprintf("%s and %s do not both agree to a connection", tenant, other)
 }
 
-// hasAgreed reports whether the tenant has a connection with another, in any direction.
-func (s *Snapshot) hasAgreed(t *estate.Tenant, other string) bool {
-	return t.FindConnection(t.Name, other) != nil || t.FindConnection(other, t.Name) != nil
+// hasAgreed reports whether the tenant has a connection with another, in any direction, also to a single
+// namespace.
+func hasAgreed(t *estate.Tenant, other string) bool {
+	return slices.ContainsFunc(t.Connections, func(c estate.Connection) bool { return c.Caller == other || c.Callee == other })
 }
 
 // describeClosing returns the way to close a connection.

@@ -28,8 +28,9 @@ func TestConnectionsThatEnded(t *testing.T) {
 		return o
 	}
 	agreed := []estate.Connection{{Caller: "billing", Callee: "shop"}}
+	accepted := []estate.Connection{{Caller: "billing", Callee: "web", CalleeNamespace: "web", TenantCaller: "api"}}
 	s := &Snapshot{Now: now, Deleting: map[string]bool{"Tenant/leaving": true}, Estate: &estate.Estate{Tenants: []*estate.Tenant{
-		{Name: "billing", Connections: agreed}, {Name: "jobs"}, {Name: "shop", Connections: agreed},
+		{Name: "billing", Connections: agreed}, {Name: "jobs"}, {Name: "shop", Connections: agreed}, {Name: "web", Connections: accepted},
 	}}}
 	for _, test := range []struct {
 		name   string
@@ -37,6 +38,7 @@ func TestConnectionsThatEnded(t *testing.T) {
 		want   string
 	}{
 		{"agreed", policy("shop", "billing", time.Time{}), ""},
+		{"accepted in one namespace", policy("web", "billing", time.Time{}), ""},
 		{"agreed until later", policy("billing", "shop", now.Add(time.Hour)), ""},
 		{"ended a moment ago", policy("shop", "billing", now.Add(-time.Second)), ""},
 		{"ended", policy("shop", "billing", now.Add(-10*time.Second)), "the connection between shop and billing ended at 2027-02-01T00:00:00Z, but NetworkPolicy shop/croft-caller-billing still allows it"},

@@ -64,8 +64,8 @@ func (g *gatherer) gatherDeclarations(ctx context.Context) {
 	}
 	if _, unread := g.Unreadable[readDeclared]; !unread {
 		g.Declared = &manifest.Declaration{
-			Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items, Requests: requests.Items,
-			Callers: callers.Items,
+			Platforms: platforms.Items, Pools: pools.Items, Tenants: tenants.Items, Networks: networks.Items,
+			Requests: requests.Items, Callers: callers.Items,
 		}
 	}
 }
