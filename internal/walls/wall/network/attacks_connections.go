@@ -32,7 +32,7 @@ func listOpen(t *estate.Tenant, caller, callee, namespace string) []estate.Conne
 	})
 }
 
-// includesPort reports whether one of the connections includes a port, to whichever pods.
+// includesPort reports whether one of the connections includes a port, on any pods.
 func includesPort(open []estate.Connection, port estate.PortRange) bool {
 	return slices.ContainsFunc(open, func(c estate.Connection) bool { return c.Allows(port) })
 }
