@@ -59,7 +59,7 @@ tenants:
     access: [{group: shop-devs, role: operator}, {group: ci, role: deployer}]
     deletion: Delete
     quota: {}
-    network: {callers: {far: {ports: [443], services: [api]}}}
+    network: {callers: {far: {ports: [443], services: [api]}}, callersFrom: [far]}
     sources:
       app: {git: "https://git.example.org/deploy", webhook: {type: github, secretRef: {name: hook}}}
       oci: {oci: "oci://registry.example.org/tools"}
@@ -141,6 +141,21 @@ func (l *life) ask() {
 	l.Patch(ended, fmt.Sprintf(`{"spec": {"until": %q}}`, time.Now().Add(-time.Second).UTC().Format(time.RFC3339)))
 	l.AwaitDeletion(ended)
 	l.AwaitDeletion(operatortest.NewNamespace(ended.Name))
+}
+
+// accept accepts a caller, and withdraws the consent.
+func (l *life) accept() {
+	l.Helper()
+	ann := l.Impersonate("ann", "shop-devs")
+	consent := operatortest.NewTenantCaller("shop-db", "api", "far")
+	if err := ann.Create(l.Context(), consent); err != nil {
+		l.Fatal(err)
+	}
+	l.AwaitCondition(consent, v1alpha1.ConditionAgreed, metav1.ConditionTrue, v1alpha1.ReasonAgreed)
+	if err := ann.Delete(l.Context(), consent); err != nil {
+		l.Fatal(err)
+	}
+	l.AwaitDeletion(consent)
 }
 
 // release creates a tainted node, which pods can use once its pool no longer waits for

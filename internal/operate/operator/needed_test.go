@@ -106,6 +106,7 @@ func TestRights(t *testing.T) {
 	life := declareLife(f)
 	life.elevate()
 	life.ask()
+	life.accept()
 	life.release()
 	life.repairAddOns()
 	driftPutBack(f)
