@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // TenantCaller is a consent to connections from another tenant that a team gives itself. The
@@ -42,10 +43,16 @@ type TenantCallerSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cannot be changed: delete the TenantCaller, and create another one"
 	// +required
 	Tenant string `json:"tenant"`
-	// Ports are the ports of this namespace's pods that the other tenant may connect to. They
-	// are the ports on which containers listen, which may differ from a Service's.
+	// Ports are the ports of this namespace's pods that the other tenant may connect to: 443, a
+	// range such as 8000-8010, or either with a protocol, such as 53/UDP. They are the ports on
+	// which containers listen, which may differ from a Service's.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:XIntOrString
+	// +kubebuilder:validation:items:Pattern=`^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?(/(TCP|UDP|SCTP))?$`
+	// +listType=set
 	// +required
-	Ports ConsentPorts `json:"ports"`
+	Ports []intstr.IntOrString `json:"ports"`
 	// Pods are labels of the pods that the other tenant may connect to. Defaults to all pods of
 	// this namespace.
 	// +kubebuilder:validation:MinProperties=1

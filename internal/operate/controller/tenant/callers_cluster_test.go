@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -47,6 +48,13 @@ func callerAccepted(f *fixture) {
 		}
 	}
 	team := f.Impersonate("ann", "accepting-devs")
+	for _, port := range []string{"http", "80/tcp", "0-80", ""} {
+		malformed := consent.DeepCopy()
+		malformed.Spec.Ports[0] = intstr.FromString(port)
+		if err := team.Create(f.Context(), malformed); !apierrors.IsInvalid(err) {
+			f.Errorf("the port %q: %v", port, err)
+		}
+	}
 	if err := team.Create(f.Context(), consent); err != nil {
 		f.Fatal(err)
 	}
