@@ -141,6 +141,16 @@ const (
 	// AgentNamespace is the namespace of croft's agent. It is not the operator's, because
 	// the agent's pods use the node's network.
 	AgentNamespace = "croft-agent"
+	// SecretLabel on a RoleBinding, and on the copy, is the name of the copy of a Secret in the
+	// same namespace. The RoleBinding lets `croft copy-secrets` write the copy, and owns it: the
+	// copy is deleted with the RoleBinding.
+	SecretLabel = "croft.dev/secret"
+	// SecretSourceAnnotation on that RoleBinding is the name of the Secret in SecretsNamespace
+	// that is copied.
+	SecretSourceAnnotation = "croft.dev/secret-source"
+	// SecretsNamespace is the namespace of the Secrets that are copied into tenants' namespaces.
+	// It contains none of croft's own, so that their owners need no rights in SystemNamespace.
+	SecretsNamespace = "croft-secrets"
 	// SystemNamespace is the namespace of croft's operator.
 	SystemNamespace = "croft-system"
 	// PlatformName is the name of the cluster's only Platform.

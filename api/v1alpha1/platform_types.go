@@ -566,6 +566,13 @@ type TenantDefaults struct {
 	// +listType=atomic
 	// +optional
 	Objects []runtime.RawExtension `json:"objects,omitempty"`
+	// Secrets are copies of Secrets of the namespace croft-secrets that exist in every namespace
+	// of all tenants, by the name of the copy: {registry: {from: registry-credentials}}. A
+	// tenant's copy of the same name wins. Defaults to none.
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$') && !name.startsWith('croft'))",message="names of copies are at most 63 lower-case letters, digits and '-', and do not begin with croft"
+	// +optional
+	Secrets map[string]SecretCopy `json:"secrets,omitempty"`
 	// Quota limits the total resources that objects in all of a tenant's namespaces
 	// request. Without one, generous limits on object counts apply; an empty one, {},
 	// removes them.

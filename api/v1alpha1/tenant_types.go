@@ -92,6 +92,19 @@ type TenantSpec struct {
 	// +optional
 	Objects []runtime.RawExtension `json:"objects,omitempty"`
 
+	// Secrets are copies of Secrets of the namespace croft-secrets that exist in every namespace
+	// of the tenant, also in namespaces that the team creates itself, by the name of the copy:
+	// {registry: {from: registry-credentials}}. `croft copy-secrets` writes them. Teams can
+	// read them, and cannot change them. A copy replaces the Platform's copy of the same name.
+	// After you add a name, run `croft install --copy-secrets` or `helm upgrade`, which give
+	// the right to copy it. Defaults to none.
+	// +croft:tenants:shown=the names of the platform's Secrets in the team's namespaces; the RoleBindings show the same
+	// +croft:change=kept; pods read a changed Secret as with any other | the copies appear or change within seconds; removed ones are deleted
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$') && !name.startsWith('croft'))",message="names of copies are at most 63 lower-case letters, digits and '-', and do not begin with croft"
+	// +optional
+	Secrets map[string]SecretCopy `json:"secrets,omitempty"`
+
 	// SelfService lets the tenant's operators create namespaces. Disabled by default.
 	// +croft:tenants:shown=the number of namespaces that the team may create itself; TenantRules show the same
 	// +optional
@@ -272,6 +285,16 @@ const FreezeExceptScale FreezeException = "scale"
 // Ended reports whether the freeze has ended at a time. At the zero time it has not.
 func (f *Freeze) Ended(now time.Time) bool {
 	return f.Until != nil && !now.IsZero() && !now.Before(f.Until.Time)
+}
+
+// SecretCopy is a copy of a Secret of the platform.
+type SecretCopy struct {
+	// From is the name of the Secret in the namespace croft-secrets. Defaults to the name of
+	// the copy.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="must be the name of a Secret: at most 63 lower-case letters, digits, '-' and '.'"
+	// +optional
+	From string `json:"from,omitempty"`
 }
 
 // NamespaceMetadata holds labels and annotations of a tenant's namespaces. In values, $(tenant)

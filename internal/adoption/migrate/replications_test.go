@@ -91,7 +91,7 @@ func TestCapsuleReplications(t *testing.T) {
 			gives: []string{`"metadata":{"annotations":{"e":"f"},"labels":{"a":"$(tenant)","c":"d"},"name":"a"}`}, findings: []want{{source.Kept, resource + ".additionalMetadata", "platform.tenantDefaults.objects"}}},
 		"a namespace": {read: buildReplication(raw(strings.Replace(rawConfig, "name: a", "name: a, namespace: elsewhere, creationTimestamp: null", 1))), gives: []string{ofAll}},
 
-		"a Secret":             {read: buildReplication(raw("{apiVersion: v1, kind: Secret, metadata: {name: a}}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "External Secrets can write it"}}},
+		"a Secret":             {read: buildReplication(raw("{apiVersion: v1, kind: Secret, metadata: {name: a}}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "write secrets: {NAME: {}} next to objects"}}},
 		"a ServiceAccount":     {read: buildReplication(raw("{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}")), findings: []want{{source.NotKept, resource + ".rawItems[0]", deletes}}},
 		"a ResourceQuota":      {read: buildReplication(raw("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}}")), problems: []string{"spec.resources[0].rawItems[0]: ResourceQuota of v1 cannot be declared here"}},
 		"no manifest":          {read: buildReplication(raw("7")), problems: []string{"spec.resources[0].rawItems[0]: "}},

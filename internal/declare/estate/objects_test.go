@@ -36,7 +36,7 @@ func TestObjectsRefused(t *testing.T) {
 		"a null":                     {"{apiVersion: v1, kind: ConfigMap, metadata: {name: ca, creationTimestamp: null}}", ""},
 		"a script":                   {"{apiVersion: v1, kind: ConfigMap, metadata: {name: ca}, data: {run.sh: echo $(date)}}", ""},
 		"the text of a parameter":    {"{apiVersion: v1, kind: ConfigMap, metadata: {name: ca, annotations: {a: $$(tenant)}}}", ""},
-		"a Secret":                   {"{apiVersion: v1, kind: Secret, metadata: {name: a}}", "Secret a: a Secret cannot be declared here, since croft's operator reads and writes no Secrets; External Secrets can write it"},
+		"a Secret":                   {"{apiVersion: v1, kind: Secret, metadata: {name: a}}", "Secret a: a Secret cannot be declared here, since everyone who may read croft.yaml could read its content; create it in the namespace croft-secrets, and write secrets: {a: {}} next to objects"},
 		"a Deployment":               {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}", "Deployment of apps/v1 cannot be declared here; the kinds are ConfigMap of v1, LimitRange of v1"},
 		"another version":            {"{apiVersion: networking.k8s.io/v1beta1, kind: NetworkPolicy, metadata: {name: a}}", "NetworkPolicy of networking.k8s.io/v1beta1 cannot be declared here"},
 		"no kind":                    {"{metadata: {name: a}}", "the manifest number 1: nothing of nothing cannot be declared here"},

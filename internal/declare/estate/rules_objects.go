@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -147,8 +148,9 @@ func explainInvalidTemplate(t Template, content map[string]any) string {
 		kinds = append(kinds, k.kind+" of "+k.apiVersion)
 	}
 	if t.Kind == "Secret" {
-		return "a Secret cannot be declared here, since croft's operator reads and writes no Secrets; " +
-			"External Secrets can write it: a ClusterExternalSecret that selects namespaces by the label " + v1alpha1.TenantLabel
+		return "a Secret cannot be declared here, since everyone who may read croft.yaml could read its content; " +
+			"create it in the namespace " + v1alpha1.SecretsNamespace + ", and write secrets: {" + cmp.Or(t.Name, "NAME") + ": {}} next to objects, " +
+			"so that `croft copy-secrets` copies it"
 	}
 	return fmt.Sprintf("%s of %s cannot be declared here; the kinds are %s",
 		wording.Text(content["kind"]), wording.Text(content["apiVersion"]), wording.Enumerate(kinds, "and"))

@@ -50,7 +50,7 @@ func (w *checker) findSystemOwner(namespace string) string {
 	switch {
 	case namespace == "default" || strings.HasPrefix(namespace, "kube-"):
 		return "Kubernetes"
-	case slices.Contains([]string{v1alpha1.SystemNamespace, v1alpha1.ElevationsNamespace, v1alpha1.AgentNamespace}, namespace):
+	case slices.Contains([]string{v1alpha1.SystemNamespace, v1alpha1.ElevationsNamespace, v1alpha1.AgentNamespace, v1alpha1.SecretsNamespace}, namespace):
 		return "croft"
 	case slices.Contains(w.platform.Network.PlatformNamespaces, namespace),
 		slices.ContainsFunc(ListDNSPods(&w.platform.Network), func(p v1alpha1.DNSPods) bool { return p.Namespace == namespace }):

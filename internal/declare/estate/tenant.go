@@ -32,6 +32,8 @@ type Tenant struct {
 	ChosenLabels map[string]map[string]string
 	// Objects are the manifests of objects that exist in every namespace, sorted by kind and name.
 	Objects []Template
+	// Secrets are the copies of the platform's Secrets that exist in every namespace, sorted by name.
+	Secrets []SecretCopy
 	// MayRequest is the maximum number of requested namespaces. MaxLifetime is the maximum time from
 	// a request to the end of its namespace, or 0 without a limit.
 	MayRequest  int
@@ -112,6 +114,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		PodSecurity: cmp.Or(t.Spec.Policy.PodSecurity, defaults.PodSecurity),
 		Allowances:  mergeAllowances(&defaults.Policy, &t.Spec.Policy.Allowances),
 		Sources:     listSources(t),
+		Secrets:     resolveSecrets(defaults.Secrets, t.Spec.Secrets),
 		CostCode:    t.Spec.CostCode,
 		Budget:      limit,
 		BudgetStage: stage,

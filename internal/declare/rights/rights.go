@@ -15,6 +15,10 @@ import (
 // differ from the names of croft's roles.
 const OwnRolePrefix = "croft-role-"
 
+// Copier is the name of the service account of `croft copy-secrets` in croft's namespace, of its
+// ClusterRole, and the prefix of the RoleBindings to it in tenants' namespaces.
+const Copier = "croft-secrets"
+
 // NameClusterRole returns the name of the ClusterRole for a role in a Tenant's access.
 func NameClusterRole(role v1alpha1.Role) string {
 	if role == v1alpha1.RoleViewer || role == v1alpha1.RoleOperator {

@@ -23,6 +23,8 @@ type Owner struct {
 	installed bool
 	// agreed selects only policies for connections between tenants.
 	agreed bool
+	// withoutCopies excludes the RoleBindings that own copies of Secrets.
+	withoutCopies bool
 }
 
 // OfPlatform owns the objects that exist once in the cluster.
@@ -33,6 +35,12 @@ func OfPool(name string) Owner { return Owner{label: v1alpha1.PoolLabel, name: n
 
 // OfTenant owns the objects of one tenant.
 func OfTenant(name string) Owner { return Owner{label: v1alpha1.TenantLabel, name: name} }
+
+// OfAccess owns the objects of one tenant except the RoleBindings that own copies of Secrets. In a
+// retained namespace the access of people ends, but its pods may need the copies to start.
+func OfAccess(tenant string) Owner {
+	return Owner{label: v1alpha1.TenantLabel, name: tenant, withoutCopies: true}
+}
 
 // OfAgreements owns the policies of one tenant for connections with other tenants.
 func OfAgreements(tenant string) Owner {
@@ -66,6 +74,9 @@ func (o Owner) buildSelector() (labels.Selector, error) {
 	}
 	if o.agreed {
 		needs = append(needs, need{v1alpha1.ConsentLabel, selection.Exists, nil})
+	}
+	if o.withoutCopies {
+		needs = append(needs, need{v1alpha1.SecretLabel, selection.DoesNotExist, nil})
 	}
 	switch {
 	case o.installed:

@@ -15,10 +15,10 @@ import (
 
 // Withdraw takes a namespace from a tenant, as the deletion policy specifies. People's
 // access is always removed. With Retain nothing else is, and the workloads keep running
-// behind their walls. With Delete, a namespace that croft created is deleted with
+// behind their walls, with their copies of Secrets. With Delete, a namespace that croft created is deleted with
 // everything in it, and an adopted one is released.
 func (a *Applier) Withdraw(ctx context.Context, namespace *corev1.Namespace, tenant string, policy v1alpha1.DeletionPolicy) ([]Change, error) {
-	changes, err := a.Prune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
+	changes, err := a.Prune(ctx, OfAccess(tenant), namespace.Name, nil, AccessKinds...)
 	if err != nil || policy != v1alpha1.DeletionDelete {
 		return changes, err
 	}
@@ -67,12 +67,12 @@ func isReferenceLabel(key string) bool {
 // DiffWithdraw returns the deletions that Withdraw would make, in the format of Diff.
 func (a *Applier) DiffWithdraw(ctx context.Context, namespace *corev1.Namespace, tenant string, policy v1alpha1.DeletionPolicy) (Differences, error) {
 	if policy != v1alpha1.DeletionDelete {
-		return a.DiffPrune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
+		return a.DiffPrune(ctx, OfAccess(tenant), namespace.Name, nil, AccessKinds...)
 	}
 	before := namespace.DeepCopy()
 	before.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if namespace.Annotations[v1alpha1.CreatedAnnotation] == "true" {
-		access, err := a.DiffPrune(ctx, OfTenant(tenant), namespace.Name, nil, AccessKinds...)
+		access, err := a.DiffPrune(ctx, OfAccess(tenant), namespace.Name, nil, AccessKinds...)
 		deleted, diffErr := DiffDeleted(before)
 		return append(access, deleted...), errors.Join(err, diffErr)
 	}

@@ -21,10 +21,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/rights"
 )
 
 // OperatorUser is the user name of croft's operator.
 const OperatorUser = "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + v1alpha1.ManagedBy
+
+// CopierUser is the user name of `croft copy-secrets`.
+const CopierUser = "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + rights.Copier
+
+// GarbageCollector is the user name of the controller that deletes objects whose owner was deleted.
+const GarbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
 
 // namespaceController is the controller that deletes the objects in namespaces that are being
 // deleted.

@@ -31,7 +31,7 @@ type deletion struct {
 // tenants and, with `deletion: Delete`, deletes the namespaces. It returns the namespaces that are still being deleted, each with
 // the reason. The deletion is complete when there are none.
 func (d deletion) cleanUp(ctx context.Context, tenant *v1alpha1.Tenant) (leaving []string, changes []apply.Change, err error) {
-	changes, err = d.applier.Prune(ctx, apply.OfTenant(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
+	changes, err = d.applier.Prune(ctx, apply.OfAccess(tenant.Name), "", nil, slices.Concat(apply.SourceKinds, apply.AccessKinds)...)
 	closed, closeErr := d.applier.Prune(ctx, apply.OfAgreements(tenant.Name), "", nil, apply.AgreementKinds...)
 	changes, err = append(changes, closed...), errors.Join(err, closeErr)
 	var mine corev1.NamespaceList

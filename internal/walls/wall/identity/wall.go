@@ -32,8 +32,8 @@ func (w Wall) Platform(p *estate.Platform) []client.Object {
 // Pool returns nothing: no tenant may read or change a pool.
 func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 
-// Tenant returns the bindings in each of the tenant's namespaces, and the objects that
-// apply its sources.
+// Tenant returns the bindings in each of the tenant's namespaces, among them those for copies of
+// Secrets, and the objects that apply its sources.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
-	return append(buildRoleBindings(t), gitops.Objects(p, t, ClusterRoleName(v1alpha1.RoleOperator))...)
+	return slices.Concat(buildRoleBindings(t), buildSecretBindings(t), gitops.Objects(p, t, ClusterRoleName(v1alpha1.RoleOperator)))
 }

@@ -25,6 +25,8 @@ var ruleFiles embed.FS
 // expressionParts are the functions that the expressions in the rule files may call.
 var expressionParts = template.FuncMap{
 	"byAdmins":            admissionpolicy.ByAdmins,
+	"byCopier":            func() string { return byCopier },
+	"byGarbageCollector":  func() string { return byGarbageCollector },
 	"byVolumeControllers": func() string { return byVolumeControllers },
 	"bindingAnnotations":  func() string { return formatQuoted(BindingAnnotations) },
 	"catalogue":           formatCatalogue,
