@@ -61,6 +61,10 @@ reads these nodes' journals once, for croft latency: see docs/how-to/latency.md.
 pods when Multus and whereabouts are Ready there; --network-plugins selects their pods by
 labels.
 
+With --copy-secrets it also deploys croft copy-secrets, which may read only the Secrets of the namespace
+croft-secrets that the Platform and the Tenants in the cluster name in secrets. Run the command again
+after you declare another name. See docs/how-to/objects.md.
+
 With --verify-schedule it also deploys a CronJob that runs croft verify --record. Its
 service account may impersonate every user, as an administrator may: see
 docs/how-to/observability.md.`,
@@ -120,6 +124,9 @@ func (a *app) runInstall(ctx context.Context, options install.Options, dryRun, d
 		return toFailure(err)
 	}
 	if options.Roles, err = addOwnRoles(ctx, c, options.Roles); err != nil {
+		return toFailure(explainUnreachable(err))
+	}
+	if options.Secrets, err = addDeclaredSecrets(ctx, c, options); err != nil {
 		return toFailure(explainUnreachable(err))
 	}
 	if dryRun {
@@ -203,6 +210,22 @@ func addOwnRoles(ctx context.Context, c client.Reader, names []string) ([]string
 		}
 	}
 	return sets.List(all), nil
+}
+
+// addDeclaredSecrets adds the copies of Secrets that the cluster's Platform and Tenants declare to those of
+// the options.
+func addDeclaredSecrets(ctx context.Context, c client.Reader, o install.Options) ([]estate.SecretCopy, error) {
+	if !o.CopySecrets {
+		return o.Secrets, nil
+	}
+	var platforms v1alpha1.PlatformList
+	var tenants v1alpha1.TenantList
+	for _, list := range []client.ObjectList{&platforms, &tenants} {
+		if err := c.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
+			return nil, err
+		}
+	}
+	return append(o.Secrets, estate.ListSecrets(&manifest.Declaration{Platforms: platforms.Items, Tenants: tenants.Items})...), nil
 }
 
 // dropUnserved leaves out kinds that an API server older than Kubernetes 1.36 may not

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/declare/secondary"
 	"croft.dev/croft/internal/operate/install"
@@ -22,6 +25,8 @@ type installOptions struct {
 	authenticationFile string
 	// storage is the size of the ledger's volume.
 	storage string
+	// copies are Secrets to copy, as NAME or NAME=SOURCE.
+	copies []string
 	// export prints the objects, kinds installs only croft's kinds, and check writes nothing.
 	export, kinds, check bool
 	dryRun, downgrade    bool
@@ -36,6 +41,7 @@ func (o *installOptions) addFlags(c *cobra.Command) {
 	o.addDashboardFlags(c)
 	o.addLedgerFlags(c)
 	o.addAgentFlags(c)
+	o.addSecretsFlags(c)
 	flags.StringVar(&o.VerifySchedule, "verify-schedule", "", "schedule of a CronJob that runs croft verify --record, such as \"17 3 * * *\"; without it no CronJob is deployed")
 	o.requireImage(c, "verify-schedule", "the CronJob needs an image; add --image")
 	o.addModeFlags(c)
@@ -78,6 +84,31 @@ func (o *installOptions) addAgentFlags(c *cobra.Command) {
 		"network-plugins-namespace", "network-plugins")
 }
 
+func (o *installOptions) addSecretsFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.BoolVar(&o.CopySecrets, "copy-secrets", false, "also deploy croft copy-secrets, which copies the declared Secrets into tenants' namespaces")
+	o.requireImage(c, "copy-secrets", "croft copy-secrets is deployed only with an image; add --image")
+	flags.StringSliceVar(&o.copies, "secret", nil, "names of copies of Secrets that it may write, in addition to the declared ones, as NAME or NAME=SOURCE")
+	refusePointlessFlags(c, "it is for croft copy-secrets; add --copy-secrets", func() bool { return !o.CopySecrets }, "secret")
+}
+
+// parseCopies reads the values of --secret.
+func parseCopies(values []string) ([]estate.SecretCopy, error) {
+	var all []estate.SecretCopy
+	for _, value := range values {
+		name, source, found := strings.Cut(value, "=")
+		if !found {
+			source = name
+		}
+		if len(validation.IsDNS1123Label(name)) > 0 || strings.HasPrefix(name, "croft") || len(validation.IsDNS1123Subdomain(source)) > 0 {
+			return nil, fmt.Errorf("--secret %s: write the name of a copy, or NAME=SOURCE, such as registry=registry-credentials; "+
+				"names of copies do not begin with croft", escapeLine(value))
+		}
+		all = append(all, estate.SecretCopy{Name: name, Source: source})
+	}
+	return all, nil
+}
+
 // addModeFlags adds the flags that replace the installation by another action. It is called last, since with
 // --kinds the flags before them have no effect.
 func (o *installOptions) addModeFlags(c *cobra.Command) {
@@ -110,6 +141,9 @@ func (o *installOptions) complete(a *app) (err error) {
 		return err
 	}
 	if err := checkArgs("ledger-arg", newLedger(a), o.LedgerArgs); err != nil {
+		return err
+	}
+	if o.Secrets, err = parseCopies(o.copies); err != nil {
 		return err
 	}
 	if o.LedgerStorage, err = resource.ParseQuantity(o.storage); err != nil || o.LedgerStorage.Sign() <= 0 {

@@ -42,7 +42,7 @@ func NewRedactor(key []byte) *Redactor { return &Redactor{key: key, words: map[s
 // kept are names that are common to clusters and are not redacted.
 var kept = map[string]bool{
 	"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true, "croft-system": true,
-	"croft-elevations": true, "karpenter": true, "flux-system": true, "gatekeeper-system": true, "argocd": true, "croft": true,
+	"croft-elevations": true, "croft-secrets": true, "karpenter": true, "flux-system": true, "gatekeeper-system": true, "argocd": true, "croft": true,
 	"system:masters": true, "system:authenticated": true, "*": true,
 }
 

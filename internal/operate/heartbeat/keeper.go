@@ -1,7 +1,9 @@
 package heartbeat
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,6 +29,10 @@ type Keeper struct {
 	Client client.Client
 	// Holder is where this operator runs. Version is its version.
 	Holder, Version string
+	// Lease is the Lease's name. The default is Name.
+	Lease string
+	// Annotate returns more annotations of the Lease. It may be nil.
+	Annotate func() map[string]string
 	// Log receives errors of writing the heartbeat.
 	Log logr.Logger
 	// Ready reports whether the operator can work. nil means always. Until then Keeper
@@ -111,8 +117,12 @@ func (k *Keeper) withdrawBeat(ctx context.Context) error {
 // applyLease applies the Lease and returns its new version. If over is given, it fails unless
 // the Lease has this version.
 func (k *Keeper) applyLease(ctx context.Context, holder string, over ...string) (string, error) {
-	lease := coordinationapply.Lease(Name, v1alpha1.SystemNamespace).
-		WithAnnotations(map[string]string{VersionAnnotation: k.Version}).
+	annotations := map[string]string{VersionAnnotation: k.Version}
+	if k.Annotate != nil {
+		maps.Copy(annotations, k.Annotate())
+	}
+	lease := coordinationapply.Lease(cmp.Or(k.Lease, Name), v1alpha1.SystemNamespace).
+		WithAnnotations(annotations).
 		WithSpec(coordinationapply.LeaseSpec().
 			WithHolderIdentity(holder).
 			WithLeaseDurationSeconds(int32(Lost.Seconds())).

@@ -52,7 +52,7 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 
 // TestPowersAreNamed fails if the verbs bind, escalate and impersonate are not limited to
 // these roles by name: the two roles of tenants, the four roles of the platform's people,
-// the proxy's, the role of elevations, and the Platform's own.
+// the proxy's, the role of elevations, the Platform's own and, for bind, the role that copies Secrets.
 func TestPowersAreNamed(t *testing.T) {
 	for _, o := range objects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
 		role, ok := o.(*rbacv1.ClusterRole)
@@ -61,7 +61,11 @@ func TestPowersAreNamed(t *testing.T) {
 		}
 		for _, rule := range role.Rules {
 			for _, power := range []string{"bind", "escalate", "impersonate", "*"} {
-				if slices.Contains(rule.Verbs, power) && !slices.Equal(rule.ResourceNames, []string{"croft-viewer", "croft-operator", "croft-admin", "croft-auditor", "croft-classes", "croft-approvers", "croft-proxy", "croft-elevated", "croft-role-deployer"}) {
+				names := []string{"croft-viewer", "croft-operator", "croft-admin", "croft-auditor", "croft-classes", "croft-approvers", "croft-proxy", "croft-elevated", "croft-role-deployer"}
+				if power == "bind" {
+					names = append(names, "croft-secrets")
+				}
+				if slices.Contains(rule.Verbs, power) && !slices.Equal(rule.ResourceNames, names) {
 					t.Errorf("%s on %v %v", power, rule.Resources, rule.ResourceNames)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 
 	"croft.dev/croft/api/crds"
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/operate/apply"
 )
 
@@ -60,6 +61,10 @@ type Options struct {
 	// defaults are secondary.PluginsNamespace and secondary.PluginsLabels. With a namespace
 	// but without labels, nodes wait for none.
 	PluginsNamespace, PluginsLabels string
+	// CopySecrets installs `croft copy-secrets`, too. It requires an image. Secrets are the copies that
+	// it may write: a new name requires another installation.
+	CopySecrets bool
+	Secrets     []estate.SecretCopy
 	// VerifySchedule is the schedule of `croft verify --record`, in cron's format. Without
 	// it, or without an image, the command is not scheduled.
 	VerifySchedule string
@@ -102,6 +107,9 @@ func buildOperatorObjects(o Options) []client.Object {
 	if o.Image != "" && o.Agent {
 		all = append(all, buildAgentObjects(o.Image, o.AgentJournal)...)
 		all = append(all, buildPluginRights(o.getPlugins())...)
+	}
+	if o.Image != "" && o.CopySecrets {
+		all = append(all, buildSecretsObjects(o.Image, o.Secrets)...)
 	}
 	if o.Image != "" && o.VerifySchedule != "" {
 		all = append(all, buildVerifyObjects(o.Image, o.VerifySchedule)...)

@@ -21,7 +21,7 @@ var (
 )
 
 // listGrantableRoles returns the only roles that the operator may give more rights than it has
-// itself, and the only ones that it may bind.
+// itself, and the only ones that it may bind apart from the role of `croft copy-secrets`.
 func listGrantableRoles(own []string) []string {
 	var names []string
 	for _, role := range identity.Roles {
@@ -90,7 +90,12 @@ func buildRules(own []string) []rbacv1.PolicyRule {
 		newRule("rbac.authorization.k8s.io", append([]string{"create"}, read...), "clusterroles", "clusterrolebindings"),
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"},
-			ResourceNames: listGrantableRoles(own), Verbs: []string{"patch", "delete", "bind", "escalate"},
+			ResourceNames: listGrantableRoles(own), Verbs: []string{"patch", "delete", "escalate"},
+		},
+		// The operator also binds the role of `croft copy-secrets`, in namespaces with copies of Secrets.
+		{
+			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"},
+			ResourceNames: append(listGrantableRoles(own), SecretsName), Verbs: []string{"bind"},
 		},
 		{
 			APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings"},

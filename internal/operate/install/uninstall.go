@@ -35,7 +35,7 @@ var installedKinds = []schema.GroupVersionKind{
 func buildAllObjects(o Options) []client.Object {
 	every := o
 	every.Image, every.Authentication, every.VerifySchedule = name, "{}", "@daily"
-	every.Dashboard, every.Ledger, every.Agent, every.AgentJournal = true, true, true, true
+	every.Dashboard, every.Ledger, every.Agent, every.AgentJournal, every.CopySecrets = true, true, true, true, true
 	return append(buildOperatorObjects(o), buildOperatorObjects(every)...)
 }
 
@@ -50,7 +50,8 @@ func Remove(ctx context.Context, a *apply.Applier) ([]apply.Change, error) {
 	return a.Prune(ctx, apply.OfInstallation(), "", nil, installedKinds...)
 }
 
-// Namespaces returns the namespaces of an installation.
+// Namespaces returns the namespaces of an installation, except v1alpha1.SecretsNamespace: its Secrets belong
+// to the platform.
 func Namespaces() []string {
 	return []string{v1alpha1.AgentNamespace, v1alpha1.ElevationsNamespace, v1alpha1.SystemNamespace}
 }
