@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/secondary"
 	"croft.dev/croft/internal/operate/install"
 )
@@ -33,6 +34,8 @@ const (
 	authenticationMark = "CROFT-AUTHENTICATION"
 	scheduleMark       = "CROFT-SCHEDULE"
 	pluginsMark        = "CROFT-PLUGINS"
+	copyMark           = "CROFT-COPY"
+	sourceMark         = "CROFT-SOURCE"
 )
 
 func generate(args []string) error {
@@ -61,6 +64,7 @@ func renderChart() (map[string][]byte, error) {
 		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true,
 		PluginsNamespace: pluginsMark, PluginsLabels: pluginsMark,
 		VerifySchedule: scheduleMark,
+		CopySecrets:    true, Secrets: []estate.SecretCopy{{Name: copyMark, Source: sourceMark}},
 	})
 	if err != nil {
 		return nil, err
@@ -78,7 +82,7 @@ func renderChart() (map[string][]byte, error) {
 		return nil, err
 	}
 	files, schemas := map[string][]byte{}, map[string]map[string]any{}
-	operator, proxy, dashboard, ledger, agent, verify := &page{}, &page{}, &page{}, &page{}, &page{}, &page{}
+	operator, proxy, dashboard, ledger, agent, copySecrets, verify := &page{}, &page{}, &page{}, &page{}, &page{}, &page{}, &page{}
 	var defaults defaults
 	for _, o := range all {
 		switch {
@@ -99,6 +103,8 @@ func renderChart() (map[string][]byte, error) {
 			ledger.addObject(&o, &defaults.Ledger)
 		case o.GetName() == install.AgentName || o.GetName() == install.NodesName:
 			agent.addObject(&o, &defaults.Agent)
+		case o.GetName() == install.SecretsName || o.GetName() == install.SecretsWatchName:
+			copySecrets.addObject(&o, &defaults.CopySecrets)
 		case o.GetName() == install.VerifyName:
 			verify.addObject(&o, &defaults.Verify)
 		default:
@@ -111,7 +117,8 @@ func renderChart() (map[string][]byte, error) {
 		kinds.makeHook(&hooks[i], i)
 	}
 	pages := map[string]*page{
-		"operator": operator, "proxy": proxy, "dashboard": dashboard, "ledger": ledger, "agent": agent, "verify": verify, "kinds": kinds,
+		"operator": operator, "proxy": proxy, "dashboard": dashboard, "ledger": ledger, "agent": agent,
+		"copysecrets": copySecrets, "verify": verify, "kinds": kinds,
 	}
 	for name, p := range pages {
 		if files["templates/"+name+".yaml"], err = p.render(name); err != nil {

@@ -17,7 +17,7 @@ var written = map[string]bool{
 	"Chart.yaml": true, "templates/NOTES.txt": true, "templates/_helpers.tpl": true, "templates/declared.yaml": true,
 }
 
-var mark = regexp.MustCompile(`CROFT-(IMAGE|ROLE|AUTHENTICATION|SCHEDULE|PLUGINS)|zz-croft-slot`)
+var mark = regexp.MustCompile(`CROFT-(IMAGE|ROLE|AUTHENTICATION|SCHEDULE|PLUGINS|COPY|SOURCE)|zz-croft-slot`)
 
 // TestChart fails if the chart has a file that is no longer generated, lacks one, or has
 // another content than the code generates, or if a placeholder remains in it.

@@ -72,8 +72,9 @@ func (p *page) addObject(o *unstructured.Unstructured, of *workload) {
 		// it may contain Helm's own record of the release.
 		addAnnotations(o, map[string]string{"helm.sh/resource-policy": "keep"})
 	case "ClusterRole":
-		p.replaceRoles(o)
+		p.replaceNames(o)
 	case "Role", "RoleBinding":
+		p.replaceNames(o)
 		if o.GetNamespace() == pluginsMark {
 			o.SetNamespace(p.addInline(".Values.agent.plugins.namespace"))
 		}
@@ -120,21 +121,34 @@ func (p *page) replaceStorage(o *unstructured.Unstructured) {
 	})] = ""
 }
 
-// replaceRoles replaces the placeholder role by the platform's own roles.
-func (p *page) replaceRoles(o *unstructured.Unstructured) {
-	rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
+// replaceNames replaces the placeholders in the rules of a role by the platform's own roles, and by the names
+// of Secrets.
+func (p *page) replaceNames(o *unstructured.Unstructured) {
+	rules, ok, _ := unstructured.NestedSlice(o.Object, "rules")
+	if !ok {
+		return // a binding
+	}
 	for _, rule := range rules {
 		names, _ := rule.(map[string]any)["resourceNames"].([]any)
 		for i := range names {
-			if names[i] == identity.ClusterRoleName(roleMark) {
-				names[i] = p.addSlot(func(indent string) string {
-					return `{{- range include "croft.roles" . | fromYamlArray }}` + "\n" +
-						indent + "- " + identity.ClusterRoleName("{{ . }}") + "\n{{- end }}"
-				})
+			switch names[i] {
+			case identity.ClusterRoleName(roleMark):
+				names[i] = p.addNames("croft.roles", identity.ClusterRoleName("{{ . }}"))
+			case copyMark:
+				names[i] = p.addNames("croft.secretCopies", "{{ . }}")
+			case sourceMark:
+				names[i] = p.addNames("croft.secretSources", "{{ . }}")
 			}
 		}
 	}
 	o.Object["rules"] = rules
+}
+
+// addNames adds elements of a list: one for each name that a template returns.
+func (p *page) addNames(template, element string) string {
+	return p.addSlot(func(indent string) string {
+		return `{{- range include "` + template + `" . | fromYamlArray }}` + "\n" + indent + "- " + element + "\n{{- end }}"
+	})
 }
 
 // findValues returns the path of the chart's values for a workload.
@@ -148,6 +162,8 @@ func findValues(name string) string {
 		return ".Values.cost"
 	case install.AgentName:
 		return ".Values.agent"
+	case install.SecretsName:
+		return ".Values.copySecrets"
 	case install.VerifyName:
 		return ".Values.verify"
 	default:
@@ -164,7 +180,7 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 	}
 	template := spec["template"].(map[string]any)
 	pod := template["spec"].(map[string]any)
-	if o.GetKind() == "Deployment" {
+	if o.GetKind() == "Deployment" && o.GetName() != install.SecretsName { // a second copier has no use
 		of.Replicas = spec["replicas"].(int64)
 		spec["replicas"] = p.addInline(values + ".replicas")
 	}
@@ -195,6 +211,10 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 				return "{{- with .Values.operator.tracing }}{{ if .endpoint }}\n" + indent + "- --tracing-endpoint={{ .endpoint }}\n" +
 					indent + "- --tracing-rate-per-million={{ .ratePerMillion | int }}\n{{- end }}{{ end }}"
 			}))
+		}
+		if o.GetName() == install.SecretsName {
+			args := c["args"].([]any)
+			args[slices.Index(args, any(install.SourceFlag+sourceMark))] = p.addNames("croft.secretSources", install.SourceFlag+"{{ . }}")
 		}
 		if o.GetName() == install.DashboardName || o.GetName() == install.LedgerName {
 			c["args"] = append(c["args"].([]any), p.addSlot(func(indent string) string {
@@ -308,11 +328,12 @@ var (
 
 // conditions are the template conditions of objects and of whole files.
 var conditions = map[string]string{
-	"agent":     ".Values.agent.enabled",
-	"dashboard": ".Values.dashboard.enabled",
-	"ledger":    ".Values.cost.enabled",
-	"proxy":     ".Values.proxy.authenticationConfig",
-	"verify":    ".Values.verify.schedule",
+	"agent":       ".Values.agent.enabled",
+	"copysecrets": ".Values.copySecrets.enabled",
+	"dashboard":   ".Values.dashboard.enabled",
+	"ledger":      ".Values.cost.enabled",
+	"proxy":       ".Values.proxy.authenticationConfig",
+	"verify":      ".Values.verify.schedule",
 	// The operator reads DaemonSets only if nodes wait for some.
 	"Role " + install.NodesName:        ".Values.agent.plugins.labels",
 	"RoleBinding " + install.NodesName: ".Values.agent.plugins.labels",

@@ -104,6 +104,14 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 				"priorityClassName": newStringSchema("The pods' PriorityClass; none if empty."),
 				"podAnnotations":    newObjectSchema("Annotations of the pods."),
 			})),
+			"copySecrets": newClosedSchema(mergeSchemas(mergeSchemas(buildJobSchema(), buildLogSchema()), map[string]any{
+				"enabled":        map[string]any{"type": "boolean", "description": "Whether croft copy-secrets runs."},
+				"podAnnotations": newObjectSchema("Annotations of the pods."),
+				"names": map[string]any{
+					"type": "object", "additionalProperties": map[string]any{"type": "string"},
+					"description": "More copies of Secrets, by name, with the names of their sources, such as {registry: registry-credentials}.",
+				},
+			})),
 			"verify": newClosedSchema(mergeSchemas(buildJobSchema(), map[string]any{
 				"schedule": newStringSchema("When croft verify --record runs, in cron's format; no CronJob if empty."),
 			})),

@@ -11,7 +11,7 @@ import (
 
 // defaults are the settings of `croft install`, which apply unless the values set others.
 type defaults struct {
-	Operator, Proxy, Dashboard, Ledger, Agent, Verify workload
+	Operator, Proxy, Dashboard, Ledger, Agent, CopySecrets, Verify workload
 	// DashboardEgress is a list of ports in YAML.
 	DashboardEgress string
 	LedgerStorage   string

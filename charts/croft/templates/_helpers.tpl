@@ -12,3 +12,22 @@
 {{- $declared := (.Values.platform).roles | default dict | keys -}}
 {{- concat $declared .Values.operator.roles | uniq | sortAlpha | toYaml -}}
 {{- end -}}
+
+{{- /* The copies of Secrets, by name, and their sources in the namespace croft-secrets. */}}
+{{- define "croft.secretCopies" -}}
+{{- $names := keys .Values.copySecrets.names -}}
+{{- range append (.Values.tenants | default dict | values) (.Values.platform).tenantDefaults -}}
+{{- $names = concat $names ((. | default dict).secrets | default dict | keys) -}}
+{{- end -}}
+{{- $names | uniq | sortAlpha | toYaml -}}
+{{- end -}}
+
+{{- define "croft.secretSources" -}}
+{{- $names := values .Values.copySecrets.names -}}
+{{- range append (.Values.tenants | default dict | values) (.Values.platform).tenantDefaults -}}
+{{- range $name, $copy := (. | default dict).secrets | default dict -}}
+{{- $names = append $names (($copy | default dict).from | default $name) -}}
+{{- end -}}
+{{- end -}}
+{{- $names | uniq | sortAlpha | toYaml -}}
+{{- end -}}
