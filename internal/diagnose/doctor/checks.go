@@ -153,6 +153,11 @@ var checks = []check{
 		needs:  []string{readDeclared, readClusterIssuers}, find: checkSolvers,
 	},
 	{
+		name: "secrets", summary: "the declared copies of Secrets exist, and `croft copy-secrets` keeps them current",
+		detail: "The check names Secrets that do not exist in `croft-secrets`, and copies that the API server refuses. It reads no Secrets",
+		needs:  []string{readDeclared}, reads: []string{readCopier}, find: checkCopies,
+	},
+	{
 		name: "flux", summary: "Flux' controllers isolate tenants from each other",
 		detail: "The check reads their flags, and reports keys of the platform",
 		needs:  []string{readFlux, readNamespaces}, find: checkFlux,

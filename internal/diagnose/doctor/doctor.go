@@ -12,6 +12,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -76,6 +77,8 @@ type Snapshot struct {
 	Kyverno   []unstructured.Unstructured
 	// Flux are the Deployments of Flux's controllers.
 	Flux []appsv1.Deployment
+	// Copier is the Lease of `croft copy-secrets`, or nil.
+	Copier *coordinationv1.Lease
 	// IngressClasses are the cluster's IngressClasses.
 	IngressClasses []networkingv1.IngressClass
 	// ClusterIssuers are cert-manager's ClusterIssuers.

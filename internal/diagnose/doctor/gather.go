@@ -57,6 +57,7 @@ const (
 	readFlux           = "Flux' Deployments"
 	readIPPools        = "whereabouts' IPPools"
 	readClusterIssuers = "ClusterIssuers"
+	readCopier         = "the Lease of croft copy-secrets"
 )
 
 // gatherer reads a Snapshot, and records data that it may not read.
@@ -92,7 +93,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	g := &gatherer{Client: c, Reader: gather.NewReader(c, s.omitUnread), Snapshot: s}
 	for _, step := range []func(context.Context){
 		g.gatherDefinitions, g.gatherDeclared, g.gatherHeartbeat, g.gatherAbsent, g.gatherWalls, g.gatherAgreements, g.gatherKarpenter, g.gatherClasses, g.gatherNodes, g.gatherDepartingPods, g.gatherBudgets, g.gatherMisplacedPods, g.gatherDaemonSets,
-		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers,
+		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers, g.gatherCopier,
 	} {
 		if step(ctx); g.Err() != nil {
 			return nil, g.Err()

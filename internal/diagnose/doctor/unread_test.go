@@ -31,7 +31,7 @@ pools:
   other: {instances: {instanceTypes: [t3a.large]}}
   cloud: {nodeClass: {aws: {role: nodes, kubelet: {clusterDNS: [10.0.0.10]}}}}
 secondaryNetworks: {n4: {zones: [{zone: a, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27, subnet: subnet-0123456789abcdef0}]}}
-tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], policy: {priorityClasses: [gold], issuers: ['ClusterIssuer/letsencrypt']}}}
+tenants: {shop: {pool: apps, access: [{group: shop, role: operator}], secrets: {registry: {}}, policy: {priorityClasses: [gold], issuers: ['ClusterIssuer/letsencrypt']}}}
 `
 
 // tried lists the checks that send requests of their own, outside of Gather.
