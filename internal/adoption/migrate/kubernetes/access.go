@@ -20,8 +20,26 @@ func ReadAccess(d *draft.Draft) {
 			o.Root().MarkOther("is in namespace %s, which belongs to no tenant", o.Namespace)
 			continue
 		}
+		if draft.IsManaged(o) && o.At("metadata", "labels", v1alpha1.SecretLabel).Text() != "" {
+			readSecretCopy(d, name, o)
+			continue
+		}
 		readBinding(d, name, o, prefix, bound)
 	}
+}
+
+// readSecretCopy reads the RoleBinding of a copy of a Secret that croft wrote, back into secrets.
+func readSecretCopy(d *draft.Draft, tenant string, o *source.Object) {
+	name, from := o.At("metadata", "labels", v1alpha1.SecretLabel).Text(), o.At("metadata", "annotations", v1alpha1.SecretSourceAnnotation).Text()
+	if from == name {
+		from = "" // the default
+	}
+	spec := &d.Tenants[tenant].Spec
+	if spec.Secrets == nil {
+		spec.Secrets = map[string]v1alpha1.SecretCopy{}
+	}
+	spec.Secrets[name] = v1alpha1.SecretCopy{From: from}
+	o.Root().MarkKept(draft.TenantField(tenant, "secrets"))
 }
 
 // subjectIn is a subject of RoleBindings in a namespace.
