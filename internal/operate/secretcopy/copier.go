@@ -156,7 +156,7 @@ func explainRefusedSource(s *corev1.Secret) string {
 	case slices.Contains(refusedTypes, s.Type):
 		return fmt.Sprintf("a Secret of type %s is not copied, since Kubernetes gives it a meaning of its own; use type Opaque", s.Type)
 	case size > maxBytes:
-		return fmt.Sprintf("has %d KiB; at most %d KiB are copied", size>>10, maxBytes>>10)
+		return fmt.Sprintf("has %d KiB; at most %d KiB are copied", (size+1023)>>10, maxBytes>>10)
 	}
 	return ""
 }
