@@ -30,7 +30,7 @@ func objects(t *testing.T, o install.Options) []client.Object {
 }
 
 func TestObjectsAreMarkedButNoWalls(t *testing.T) {
-	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true}) {
+	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true, CopySecrets: true}) {
 		if o.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			t.Errorf("%s is not marked as croft's", apply.RefOf(o))
 		}
@@ -121,7 +121,7 @@ func TestVerifyByTheClock(t *testing.T) {
 // TestDashboardIsUnbound fails if any option gives the dashboard's ServiceAccount a role, directly or by
 // a group, if its pods have a token, or if they are less confined than the operator's.
 func TestDashboardIsUnbound(t *testing.T) {
-	all := objects(t, install.Options{Image: "croft:test", Authentication: "{}", Roles: []string{"deployer"}, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, VerifySchedule: "@daily"})
+	all := objects(t, install.Options{Image: "croft:test", Authentication: "{}", Roles: []string{"deployer"}, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true, VerifySchedule: "@daily"})
 	subjects := []rbacv1.Subject{
 		{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: install.DashboardName},
 		{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + install.DashboardName},
@@ -191,7 +191,7 @@ func TestInstallTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true, AgentJournal: true}
+	options := install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true}
 	if _, err := install.Install(t.Context(), c, options); err != nil {
 		t.Fatal(err)
 	}

@@ -204,7 +204,7 @@ func copiesProtected(f *fixture) {
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: rights.Copier}},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: rights.Copier},
 	}
-	f.AssertRefused("declare a copy of a Secret", ann.Create(f.Context(), forged), why)
+	f.AssertRefused("declare a copy of a Secret", ann.Create(f.Context(), forged), "denied request")
 	f.AssertRefused("read a source", ann.Get(f.Context(), client.ObjectKey{Namespace: v1alpha1.SecretsNamespace, Name: "ca"}, &corev1.Secret{}), "forbidden")
 }
 
