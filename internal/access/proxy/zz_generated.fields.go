@@ -10,6 +10,7 @@ var tenantSpecFields = fieldPolicy{
 		{"spec.namespaces", "the team's own namespaces"},
 		{"spec.namespace", "labels and annotations of the team's namespaces; the namespaces show the same"},
 		{"spec.objects", "the platform's objects in the team's namespaces; the namespaces show the same"},
+		{"spec.secrets", "the names of the platform's Secrets in the team's namespaces; the RoleBindings show the same"},
 		{"spec.selfService", "the number of namespaces that the team may create itself; TenantRules show the same"},
 		{"spec.access", "the roles of the team's people; RoleBindings show the same"},
 		{"spec.domains", "the hosts that the team may serve"},

@@ -63,6 +63,8 @@ func TestChartIsInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	roles := write(t, `{platform: {clusterName: demo, nodeClass: {kwok: {}}, roles: {deployer: {rules: [{apiGroups: [apps], resources: [deployments], verbs: [get]}]}}}}`)
+	secrets := write(t, `{platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {secrets: {registry: {from: credentials}, ca: {}}}}, `+
+		`pools: {apps: {}}, tenants: {shop: {pool: apps, secrets: {registry: {from: shop-credentials}}}, bank: {pool: apps}}}`)
 	for name, same := range map[string]struct{ install, template []string }{
 		"an image alone": {},
 		"proxy":          {[]string{"--authentication-config", authentication}, []string{"--set-file", "proxy.authenticationConfig=" + authentication}},
@@ -78,6 +80,11 @@ func TestChartIsInstall(t *testing.T) {
 		},
 		"agent":          {[]string{"--agent"}, []string{"--set", "agent.enabled=true"}},
 		"agent, journal": {[]string{"--agent", "--agent-journal"}, []string{"--set", "agent.enabled=true,agent.journal=true"}},
+		"no Secrets":     {[]string{"--copy-secrets"}, []string{"--set", "copySecrets.enabled=true"}},
+		"Secrets": {
+			[]string{"--copy-secrets", "--secret=registry=credentials", "--secret=ca,registry=shop-credentials", "--secret=api-key=api"},
+			[]string{"-f", secrets, "--set", "copySecrets.enabled=true,copySecrets.names.api-key=api"},
+		},
 		"verify":         {[]string{"--verify-schedule", "17 3 * * *"}, []string{"--set", "verify.schedule=17 3 * * *"}},
 		"own roles":      {[]string{"--role", "deployer,porter"}, []string{"-f", roles, "--set", "operator.roles={porter,deployer}"}},
 	} {
