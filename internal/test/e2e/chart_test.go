@@ -85,8 +85,8 @@ func TestChartIsInstall(t *testing.T) {
 			[]string{"--copy-secrets", "--secret=registry=credentials", "--secret=ca,registry=shop-credentials", "--secret=api-key=api"},
 			[]string{"-f", secrets, "--set", "copySecrets.enabled=true,copySecrets.names.api-key=api"},
 		},
-		"verify":         {[]string{"--verify-schedule", "17 3 * * *"}, []string{"--set", "verify.schedule=17 3 * * *"}},
-		"own roles":      {[]string{"--role", "deployer,porter"}, []string{"-f", roles, "--set", "operator.roles={porter,deployer}"}},
+		"verify":    {[]string{"--verify-schedule", "17 3 * * *"}, []string{"--set", "verify.schedule=17 3 * * *"}},
+		"own roles": {[]string{"--role", "deployer,porter"}, []string{"-f", roles, "--set", "operator.roles={porter,deployer}"}},
 	} {
 		t.Run("install, "+name, func(t *testing.T) {
 			installed := objectsOf(t, croft(t, "", append([]string{"install", "--export", "--image", chartImage}, same.install...)...))
