@@ -32,6 +32,9 @@ const (
 	// firstRetry and lastRetry are the shortest and the longest time to the next attempt after a
 	// failure. A new RoleBinding takes effect in every API server after less than a second.
 	firstRetry, lastRetry = 250 * time.Millisecond, time.Minute
+	// lasting is the number of failures in a row after which a problem is logged. An API server may know a
+	// new RoleBinding only at the second attempt.
+	lasting = 3
 	// jitter spreads the repeated applies over time.
 	jitter = 0.2
 )
@@ -107,7 +110,7 @@ func (c *copier) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{RequeueAfter: wait.Jitter(c.repeat, jitter)}, nil
 	}
 	attempts, isNew := c.problems.add(req.NamespacedName, w, problem)
-	if isNew {
+	if attempts == lasting || isNew && attempts > lasting {
 		c.log.Info("A Secret is not copied", "namespace", w.namespace, "copy", w.name, "source", w.source, "reason", problem)
 	}
 	return reconcile.Result{RequeueAfter: computeRetry(attempts)}, nil
