@@ -65,7 +65,7 @@ func newCopier(c client.Client, o Options) *copier {
 		client: c, sources: map[string]store{}, repeat: cmp.Or(o.Repeat, defaultRepeat), problems: newProblems(), log: o.Log.WithName("copy"),
 	}
 	for _, name := range o.Sources {
-		all.sources[name] = nil // register adds the store
+		all.sources[name] = nil // registerWatches adds the store
 	}
 	return all
 }
@@ -89,27 +89,27 @@ func (c *copier) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	binding := &rbacv1.RoleBinding{}
 	if err := c.client.Get(ctx, req.NamespacedName, binding); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.problems.remove(req.NamespacedName)
+			c.problems.clearProblem(req.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	w, ok := readBinding(binding)
 	if !ok {
 		// It is being deleted, and the garbage collector deletes the copy.
-		c.problems.remove(req.NamespacedName)
+		c.problems.clearProblem(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	secret, problem := c.findSource(w.source)
 	if problem == "" {
-		if err := c.write(ctx, w, secret); err != nil {
+		if err := c.writeCopy(ctx, w, secret); err != nil {
 			problem = err.Error()
 		}
 	}
 	if problem == "" {
-		c.problems.remove(req.NamespacedName)
+		c.problems.clearProblem(req.NamespacedName)
 		return reconcile.Result{RequeueAfter: wait.Jitter(c.repeat, jitter)}, nil
 	}
-	attempts, isNew := c.problems.add(req.NamespacedName, w, problem)
+	attempts, isNew := c.problems.recordProblem(req.NamespacedName, w, problem)
 	if attempts == lasting || isNew && attempts > lasting {
 		c.log.Info("A Secret is not copied", "namespace", w.namespace, "copy", w.name, "source", w.source, "reason", problem)
 	}
@@ -164,9 +164,9 @@ func explainRefusedSource(s *corev1.Secret) string {
 	return ""
 }
 
-// write applies a copy. The type of a Secret cannot change, so a copy of another type is deleted first.
-func (c *copier) write(ctx context.Context, w declaredCopy, s *corev1.Secret) error {
-	err := c.apply(ctx, w, s)
+// writeCopy applies a copy. The type of a Secret cannot change, so a copy of another type is deleted first.
+func (c *copier) writeCopy(ctx context.Context, w declaredCopy, s *corev1.Secret) error {
+	err := c.applyCopy(ctx, w, s)
 	if !isTypeConflict(err) {
 		return err
 	}
@@ -174,10 +174,10 @@ func (c *copier) write(ctx context.Context, w declaredCopy, s *corev1.Secret) er
 	if err := c.client.Delete(ctx, old); client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	return c.apply(ctx, w, s)
+	return c.applyCopy(ctx, w, s)
 }
 
-func (c *copier) apply(ctx context.Context, w declaredCopy, s *corev1.Secret) error {
+func (c *copier) applyCopy(ctx context.Context, w declaredCopy, s *corev1.Secret) error {
 	return c.client.Apply(ctx, buildCopy(w, s), client.FieldOwner(rights.Copier), client.ForceOwnership)
 }
 

@@ -151,7 +151,7 @@ func TestReconcile(t *testing.T) {
 			if len(a.applied) != test.applies || len(a.deleted) != test.erased {
 				t.Errorf("%d applies and %d deletions, want %d and %d", len(a.applied), len(a.deleted), test.applies, test.erased)
 			}
-			found := c.problems.list()
+			found := c.problems.listProblems()
 			switch {
 			case test.problem == "" && len(found) > 0:
 				t.Errorf("problems: %+v", found)
@@ -202,25 +202,25 @@ func TestProblems(t *testing.T) {
 	}
 	for _, namespace := range []string{"shop", "bank"} {
 		key, w := at(namespace)
-		if n, isNew := p.add(key, w, "it does not exist"); n != 1 || !isNew {
+		if n, isNew := p.recordProblem(key, w, "it does not exist"); n != 1 || !isNew {
 			t.Errorf("%s: attempt %d, new: %t", namespace, n, isNew)
 		}
-		if n, isNew := p.add(key, w, "it does not exist"); n != 2 || isNew {
+		if n, isNew := p.recordProblem(key, w, "it does not exist"); n != 2 || isNew {
 			t.Errorf("%s: attempt %d, new: %t", namespace, n, isNew)
 		}
 	}
-	if got, want := p.encode(), `[{"source":"credentials","reason":"it does not exist","copies":2,"example":"bank/registry"}]`; got != want {
+	if got, want := p.encodeProblems(), `[{"source":"credentials","reason":"it does not exist","copies":2,"example":"bank/registry"}]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	key, w := at("bank")
-	p.add(key, w, strings.Repeat("ü", 5000))
-	if n := len([]rune(p.list()[0].Reason)); n != maxReason+1 {
+	p.recordProblem(key, w, strings.Repeat("ü", 5000))
+	if n := len([]rune(p.listProblems()[0].Reason)); n != maxReason+1 {
 		t.Errorf("a reason of %d characters", n)
 	}
-	p.remove(key)
+	p.clearProblem(key)
 	key, _ = at("shop")
-	p.remove(key)
-	if got := p.encode(); got != "[]" {
+	p.clearProblem(key)
+	if got := p.encodeProblems(); got != "[]" {
 		t.Errorf("got %s", got)
 	}
 }

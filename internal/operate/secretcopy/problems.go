@@ -40,15 +40,15 @@ type failure struct {
 
 func newProblems() *problems { return &problems{byKey: map[types.NamespacedName]*failure{}} }
 
-func (p *problems) remove(key types.NamespacedName) {
+func (p *problems) clearProblem(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byKey, key)
 }
 
-// add records the problem of a copy. It returns the number of failures in a row, and whether the reason is
+// recordProblem records the problem of a copy. It returns the number of failures in a row, and whether the reason is
 // another one than before.
-func (p *problems) add(key types.NamespacedName, w declaredCopy, reason string) (attempts int, isNew bool) {
+func (p *problems) recordProblem(key types.NamespacedName, w declaredCopy, reason string) (attempts int, isNew bool) {
 	if runes := []rune(reason); len(runes) > maxReason {
 		reason = string(runes[:maxReason]) + "…"
 	}
@@ -65,9 +65,9 @@ func (p *problems) add(key types.NamespacedName, w declaredCopy, reason string) 
 	return f.attempts, isNew
 }
 
-// list returns the problems with the most copies first. Copies with the same source and reason are one
+// listProblems returns the problems with the most copies first. Copies with the same source and reason are one
 // problem.
-func (p *problems) list() []Problem {
+func (p *problems) listProblems() []Problem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	type kind struct{ source, reason string }
@@ -90,9 +90,9 @@ func (p *problems) list() []Problem {
 	return all
 }
 
-// encode returns the first problems as the value of ProblemsAnnotation.
-func (p *problems) encode() string {
-	all := p.list()
+// encodeProblems returns the first problems as the value of ProblemsAnnotation.
+func (p *problems) encodeProblems() string {
+	all := p.listProblems()
 	text, err := json.Marshal(all[:min(len(all), maxProblems)])
 	if err != nil || len(all) == 0 {
 		return "[]"

@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	c := newCopier(m.GetClient(), o)
-	if err := c.register(m, cfg); err != nil {
+	if err := c.registerWatches(m, cfg); err != nil {
 		return err
 	}
 	host, err := os.Hostname()
@@ -93,7 +93,7 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	}
 	if err := m.Add(&heartbeat.Keeper{
 		Client: m.GetClient(), Lease: LeaseName, Holder: host, Version: version.String(), Log: o.Log.WithName("heartbeat"),
-		Annotate: func() map[string]string { return map[string]string{ProblemsAnnotation: c.problems.encode()} },
+		Annotate: func() map[string]string { return map[string]string{ProblemsAnnotation: c.problems.encodeProblems()} },
 		Ready:    func(ctx context.Context) bool { return isFilled(ctx, m.GetCache()) },
 	}); err != nil {
 		return err
@@ -148,9 +148,9 @@ func isFilled(ctx context.Context, c cache.Cache) bool {
 	return c.WaitForCacheSync(ctx)
 }
 
-// register adds the controller to the manager, with a watch of each source. RBAC allows a watch of a
+// registerWatches adds the controller to the manager, with a watch of each source. RBAC allows a watch of a
 // single name, by a field selector, and no watch of several names.
-func (c *copier) register(m manager.Manager, cfg *rest.Config) error {
+func (c *copier) registerWatches(m manager.Manager, cfg *rest.Config) error {
 	clientset, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return err
