@@ -104,7 +104,7 @@ func TestCapsuleReplications(t *testing.T) {
 		"literal templates":      {read: replicatingIn("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), "a: b", "a: '{{ tenant.name }} $(tenant)'", 1), gives: []string{`{"a":"{{ tenant.name }} $$(tenant)"}`}},
 		"an object that is away": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "the input lacks the objects"}}},
 		"limits that are away":   {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: shared}]"), problems: []string{"namespacedItems[0]: the input lacks the objects"}},
-		"a Secret by reference":  {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "External Secrets"}}},
+		"a Secret by reference":  {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "write secrets: {NAME: {}} next to objects"}}},
 
 		"people": {read: buildReplication(raw(bindingOf("view", "{kind: Group, name: '{{ tenant.name }}-readers'}"))), gives: []string{`"access":[{"group":"gas-readers","role":"viewer"}]`, `"access":[{"group":"oil-readers","role":"viewer"}]`}, not: []string{`"objects"`},
 			findings: []want{{source.Changed, resource + ".rawItems[0]", "becomes viewer"}}},

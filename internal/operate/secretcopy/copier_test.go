@@ -214,8 +214,10 @@ func TestProblems(t *testing.T) {
 	}
 	key, w := at("bank")
 	p.recordProblem(key, w, strings.Repeat("ü", 5000))
-	if n := len([]rune(p.listProblems()[0].Reason)); n != maxReason+1 {
-		t.Errorf("a reason of %d characters", n)
+	for _, problem := range p.listProblems() {
+		if n := len([]rune(problem.Reason)); problem.Example == "bank/registry" && n != maxReason+1 {
+			t.Errorf("a reason of %d characters", n)
+		}
 	}
 	p.clearProblem(key)
 	key, _ = at("shop")

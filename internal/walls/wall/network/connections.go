@@ -103,7 +103,8 @@ func (t terms) buildAgreedPolicies(namespace string) []*networkingv1.NetworkPoli
 		for _, c := range group {
 			to := makeTenantPeer(c.Callee, c.CalleePods)
 			to.NamespaceSelector = selectCallee(&c)
-			rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{to}, Ports: makePorts(c.Ports)})
+			peers := []networkingv1.NetworkPolicyPeer{to}
+			rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: peers, Ports: makePorts(c.Ports)})
 		}
 		np := buildNetworkPolicy(CallPolicy+"-"+group[0].Callee, nil, rules)
 		np.Spec.PodSelector.MatchLabels = group[0].CallerPods

@@ -26,14 +26,16 @@ func (t terms) buildCalicoAgreed(kind schema.GroupVersionKind, namespace string)
 	}
 	for _, c := range t.listCallersIn(namespace) {
 		rules := allowCalicoPorts(c.Ports, selectCalicoPods(selectTenant(c.Caller), c.CallerPods), tree{})
-		add(buildCalicoPolicy(kind, namespace, nameCallerPolicy(&c), guardOrder-agreedBefore, rules, nil), c.CalleePods, c.Caller, c)
+		policy := buildCalicoPolicy(kind, namespace, nameCallerPolicy(&c), guardOrder-agreedBefore, rules, nil)
+		add(policy, c.CalleePods, c.Caller, c)
 	}
 	for _, group := range t.groupCalls() {
 		var rules []any
 		for _, c := range group {
 			rules = append(rules, allowCalicoPorts(c.Ports, nil, selectCalicoPods(selectCallee(&c), c.CalleePods))...)
 		}
-		add(buildCalicoPolicy(kind, namespace, CallPolicy+"-"+group[0].Callee, lastOrder, nil, rules), group[0].CallerPods, group[0].Callee, group...)
+		policy := buildCalicoPolicy(kind, namespace, CallPolicy+"-"+group[0].Callee, lastOrder, nil, rules)
+		add(policy, group[0].CallerPods, group[0].Callee, group...)
 	}
 	return all
 }

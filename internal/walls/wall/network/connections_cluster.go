@@ -19,9 +19,10 @@ const mostClusterPorts = 25
 func (t terms) buildClusterPasses(kind schema.GroupVersionKind) []client.Object {
 	var all []client.Object
 	for _, c := range t.listCallers() {
+		callers := []any{selectClusterPods(selectTenant(c.Caller), c.CallerPods)}
 		rules := []any{}
 		for ports := range slices.Chunk(c.Ports, mostClusterPorts) {
-			rule := tree{"name": "agreed", "action": "Pass", "from": []any{selectClusterPods(selectTenant(c.Caller), c.CallerPods)}}
+			rule := tree{"name": "agreed", "action": "Pass", "from": callers}
 			field, list := formatClusterPorts(kind, ports)
 			rule[field] = list
 			rules = append(rules, rule)
