@@ -58,8 +58,8 @@ func generate(args []string) error {
 	return nil
 }
 
-// renderChart returns the generated files by name.
-func renderChart() (map[string][]byte, error) {
+// listObjects returns the objects of an installation and the objects of an upgrade's hooks.
+func listObjects() (all, hooks []unstructured.Unstructured, err error) {
 	objects, err := install.Objects(install.Options{
 		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true,
 		PluginsNamespace: pluginsMark, PluginsLabels: pluginsMark,
@@ -67,17 +67,22 @@ func renderChart() (map[string][]byte, error) {
 		CopySecrets:    true, Secrets: []estate.SecretCopy{{Name: copyMark, Source: sourceMark}},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	upgrade, err := install.UpgradeObjects(imageMark)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all, err := convertToMaps(objects)
-	if err != nil {
-		return nil, err
+	if all, err = convertToMaps(objects); err != nil {
+		return nil, nil, err
 	}
-	hooks, err := convertToMaps(upgrade)
+	hooks, err = convertToMaps(upgrade)
+	return all, hooks, err
+}
+
+// renderChart returns the generated files by name.
+func renderChart() (map[string][]byte, error) {
+	all, hooks, err := listObjects()
 	if err != nil {
 		return nil, err
 	}

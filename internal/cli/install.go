@@ -212,8 +212,8 @@ func addOwnRoles(ctx context.Context, c client.Reader, names []string) ([]string
 	return sets.List(all), nil
 }
 
-// addDeclaredSecrets adds the copies of Secrets that the cluster's Platform and Tenants declare to those of
-// the options.
+// addDeclaredSecrets adds the copies of Secrets that the cluster's Platform and Tenants declare to the
+// options' copies.
 func addDeclaredSecrets(ctx context.Context, c client.Reader, o install.Options) ([]estate.SecretCopy, error) {
 	if !o.CopySecrets {
 		return o.Secrets, nil

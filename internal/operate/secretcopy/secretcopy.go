@@ -4,7 +4,7 @@
 // It has a service account of its own, which may read only the named Secrets of the namespace
 // croft-secrets, and may write only Secrets with the names of copies, only in namespaces with a
 // RoleBinding of the operator for that copy. It never reads a tenant's Secret: it applies copies
-// without a look at what exists. A watch of the copies' metadata would need the right to list Secrets,
+// without a look at the existing ones. A watch of the copies' metadata would need the right to list Secrets,
 // and this right includes their content. So a copy that was deleted, or changed by the platform, is
 // written again by the clock.
 package secretcopy

@@ -111,8 +111,11 @@ func fillTargetPorts(spec map[string]any) {
 // Priority and DefaultTolerationSeconds set before policies are evaluated.
 func fillAdmittedPod(spec map[string]any) {
 	setIfMissing(spec, "serviceAccountName", "default")
-	setIfMissing(spec, "priority", int64(0))
-	setIfMissing(spec, "preemptionPolicy", "PreemptLowerPriority")
+	// A class decides both fields, and the evaluator does not know the classes.
+	if class, _ := spec["priorityClassName"].(string); class == "" {
+		setIfMissing(spec, "priority", int64(0))
+		setIfMissing(spec, "preemptionPolicy", "PreemptLowerPriority")
+	}
 	setIfMissing(spec, "enableServiceLinks", true)
 	fillToken(spec)
 	tolerations, _ := spec["tolerations"].([]any)

@@ -15,6 +15,7 @@ import (
 // copy, and owns the copy. So a copy that is no longer declared can no longer be written, and Kubernetes'
 // garbage collector deletes it, even while neither the operator's nor the copier's process runs.
 func buildSecretBindings(t *estate.Tenant) []client.Object {
+	copier := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: rights.Copier}
 	var all []client.Object
 	for _, namespace := range t.Namespaces {
 		for _, secret := range t.Secrets {
@@ -25,7 +26,7 @@ func buildSecretBindings(t *estate.Tenant) []client.Object {
 					Labels:      map[string]string{v1alpha1.SecretLabel: secret.Name},
 					Annotations: map[string]string{v1alpha1.SecretSourceAnnotation: secret.Source},
 				},
-				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: rights.Copier}},
+				Subjects: []rbacv1.Subject{copier},
 				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: rights.Copier},
 			})
 		}

@@ -35,5 +35,6 @@ func (Wall) Pool(*estate.Platform, *estate.Pool) []client.Object { return nil }
 // Tenant returns the bindings in each of the tenant's namespaces, among them those for copies of
 // Secrets, and the objects that apply its sources.
 func (Wall) Tenant(p *estate.Platform, t *estate.Tenant) []client.Object {
-	return slices.Concat(buildRoleBindings(t), buildSecretBindings(t), gitops.Objects(p, t, ClusterRoleName(v1alpha1.RoleOperator)))
+	sources := gitops.Objects(p, t, ClusterRoleName(v1alpha1.RoleOperator))
+	return slices.Concat(buildRoleBindings(t), buildSecretBindings(t), sources)
 }

@@ -2,12 +2,14 @@ package policy
 
 import "croft.dev/croft/internal/rules/admissionpolicy"
 
-// byCopier is the condition that `croft copy-secrets` writes a Secret. byGarbageCollector is the condition
-// that the garbage collector does: it deletes a copy with the RoleBinding that owns it. Other controllers
-// of the whole cluster may not change copies: a tenant could make some of them write a Secret of its choice.
+// ofSecretsBy begins a condition on the user who writes a Secret. byCopier is the condition that
+// `croft copy-secrets` writes it. byGarbageCollector is the condition that the garbage collector does: it
+// deletes a copy with the RoleBinding that owns it. Other controllers of the whole cluster may not change
+// copies: a tenant could make some of them write a Secret of its choice.
 const (
-	byCopier           = `request.resource.resource == "secrets" && request.userInfo.username == "` + admissionpolicy.CopierUser + `"`
-	byGarbageCollector = `request.resource.resource == "secrets" && request.userInfo.username == "` + admissionpolicy.GarbageCollector + `"`
+	ofSecretsBy        = `request.resource.resource == "secrets" && request.userInfo.username == `
+	byCopier           = ofSecretsBy + `"` + admissionpolicy.CopierUser + `"`
+	byGarbageCollector = ofSecretsBy + `"` + admissionpolicy.GarbageCollector + `"`
 )
 
 // clusterWide is the condition that the user may update or patch the resource in every
