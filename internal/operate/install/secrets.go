@@ -22,7 +22,7 @@ const (
 	// SecretsName is the name of the objects of `croft copy-secrets`, of the policy that limits it, and
 	// of the ClusterRole that the operator binds in tenants' namespaces.
 	SecretsName = rights.Copier
-	// SecretsWatchName is the name of its right to watch RoleBindings.
+	// SecretsWatchName is the name of its right to watch RoleBindings and namespaces.
 	SecretsWatchName = SecretsName + "-watch"
 	// SourceFlag is the flag of `croft copy-secrets` with the name of a source.
 	SourceFlag = "--source="
@@ -59,6 +59,7 @@ func buildSecretsObjects(image string, copies []estate.SecretCopy) []client.Obje
 		},
 	}
 	all = append(all, buildClusterRights(SecretsWatchName, namespace, SecretsName,
+		newRule("", []string{"list", "watch"}, "namespaces"),
 		newRule("rbac.authorization.k8s.io", []string{"list", "watch"}, "rolebindings"))...)
 	all = append(all, buildNamespaceRights(v1alpha1.SecretsNamespace, SecretsName, SecretsName,
 		nameRule("", []string{"list", "watch"}, "secrets", sources))...)

@@ -43,8 +43,9 @@ func TestCopierRights(t *testing.T) {
 		}
 		slices.Sort(got)
 		want := []string{
-			"create leases.coordination.k8s.io in croft-system", "list rolebindings.rbac.authorization.k8s.io", "list secrets in croft-secrets",
-			"patch leases.coordination.k8s.io in croft-system", "watch rolebindings.rbac.authorization.k8s.io", "watch secrets in croft-secrets",
+			"create leases.coordination.k8s.io in croft-system", "list namespaces", "list rolebindings.rbac.authorization.k8s.io",
+			"list secrets in croft-secrets", "patch leases.coordination.k8s.io in croft-system", "watch namespaces",
+			"watch rolebindings.rbac.authorization.k8s.io", "watch secrets in croft-secrets",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: it has the rights %q, want %q", name, got, want)

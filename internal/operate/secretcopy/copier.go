@@ -45,7 +45,8 @@ var refusedTypes = []corev1.SecretType{corev1.SecretTypeServiceAccountToken, "bo
 
 // copier writes copies of Secrets.
 type copier struct {
-	// client reads RoleBindings from the cache, and writes copies. It must not read Secrets.
+	// client reads RoleBindings and the metadata of namespaces from the cache, and writes copies. It must not
+	// read Secrets.
 	client client.Client
 	// sources has the store of each source, by name.
 	sources  map[string]store
@@ -100,6 +101,11 @@ func (c *copier) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, nil
 	}
 	secret, problem := c.findSource(w.source)
+	if of, err := c.isTenantNamespace(ctx, w.namespace); err != nil {
+		return reconcile.Result{}, err
+	} else if !of {
+		problem = "the namespace belongs to no tenant; find out who created the RoleBinding, and delete it"
+	}
 	if problem == "" {
 		if err := c.writeCopy(ctx, w, secret); err != nil {
 			problem = err.Error()
@@ -114,6 +120,15 @@ func (c *copier) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		c.log.Info("A Secret is not copied", "namespace", w.namespace, "copy", w.name, "source", w.source, "reason", problem)
 	}
 	return reconcile.Result{RequeueAfter: computeRetry(attempts)}, nil
+}
+
+// isTenantNamespace reports whether a namespace belongs to a tenant. No policy protects croft's label in other
+// namespaces: a user who may bind roles there could declare a copy of any source.
+func (c *copier) isTenantNamespace(ctx context.Context, name string) (bool, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := c.client.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	return namespace.Labels[v1alpha1.TenantLabel] != "", client.IgnoreNotFound(err)
 }
 
 // computeRetry returns the time to the next attempt, which doubles with each failure.

@@ -132,6 +132,7 @@ func TestCopySecrets(t *testing.T) {
 		{"a source changes", sourceChanged},
 		{"a copy is deleted, and repeated applies write nothing", copyRestored},
 		{"a team changes its copies", copiesProtected},
+		{"a user declares a copy in a namespace of no tenant", otherNamespaceIgnored},
 		{"the copier's token is stolen", tokenStolen},
 		{"a team has a Secret of the same name", ownSecretKept},
 		{"a source is missing", sourceMissing},
@@ -196,16 +197,43 @@ func copiesProtected(f *fixture) {
 	f.AssertRefused("delete a copy", ann.Delete(f.Context(), copied.DeepCopy()), why)
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: rights.Copier + "-ca"}}
 	f.AssertRefused("delete the RoleBinding of a copy", ann.Delete(f.Context(), binding), why)
-	forged := &rbacv1.RoleBinding{
+	forged := newDeclaration("shop", "missing")
+	forged.Annotations[v1alpha1.SecretSourceAnnotation] = "registry-credentials"
+	f.AssertRefused("declare a copy of a Secret", ann.Create(f.Context(), forged), "denied request")
+	f.AssertRefused("read a source", ann.Get(f.Context(), client.ObjectKey{Namespace: v1alpha1.SecretsNamespace, Name: "ca"}, &corev1.Secret{}), "forbidden")
+}
+
+// otherNamespaceIgnored declares a copy where no policy protects croft's label, as a user with all rights in
+// the namespace: a user may bind a ClusterRole whose rights it has.
+func otherNamespaceIgnored(f *fixture) {
+	f.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "outside"}}, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "outside", Name: "eve"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "eve"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+	})
+	forged := newDeclaration("outside", "ca")
+	f.Await("the RoleBinding", func() string {
+		if err := f.Impersonate("eve").Create(f.Context(), forged); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err.Error()
+		}
+		return ""
+	})
+	f.awaitProblem("ca", "the namespace belongs to no tenant")
+	f.awaitCopy("outside", "ca", "")
+	f.Delete(forged)
+	f.awaitProblem("ca", "")
+}
+
+// newDeclaration returns the RoleBinding of a copy with the name of its source.
+func newDeclaration(namespace, name string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: rights.Copier + "-missing", Annotations: map[string]string{v1alpha1.SecretSourceAnnotation: "registry-credentials"},
-			Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.SecretLabel: "missing"},
+			Namespace: namespace, Name: rights.Copier + "-" + name, Annotations: map[string]string{v1alpha1.SecretSourceAnnotation: name},
+			Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.SecretLabel: name},
 		},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: rights.Copier}},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: rights.Copier},
 	}
-	f.AssertRefused("declare a copy of a Secret", ann.Create(f.Context(), forged), "denied request")
-	f.AssertRefused("read a source", ann.Get(f.Context(), client.ObjectKey{Namespace: v1alpha1.SecretsNamespace, Name: "ca"}, &corev1.Secret{}), "forbidden")
 }
 
 // tokenStolen sends the requests of an intruder with the copier's token.
@@ -325,14 +353,9 @@ func TestManyCopies(t *testing.T) {
 	c := f.NewClient(rest.CopyConfig(f.Config))
 	for i := range namespaces {
 		name := fmt.Sprintf("team-%d", i)
-		for _, o := range []client.Object{operatortest.NewNamespace(name), &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: name, Name: rights.Copier + "-ca", Annotations: map[string]string{v1alpha1.SecretSourceAnnotation: "ca"},
-				Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.SecretLabel: "ca"},
-			},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: rights.Copier}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: rights.Copier},
-		}} {
+		namespace := operatortest.NewNamespace(name)
+		namespace.Labels = map[string]string{v1alpha1.TenantLabel: name}
+		for _, o := range []client.Object{namespace, newDeclaration(name, "ca")} {
 			if err := c.Create(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}

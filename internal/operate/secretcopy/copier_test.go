@@ -67,6 +67,10 @@ func newBinding(change func(*rbacv1.RoleBinding)) *rbacv1.RoleBinding {
 	return b
 }
 
+func newNamespace(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
 // attempts are the writes of a copier. answers are the answers to its applies, in order.
 type attempts struct {
 	applied []*coreapply.SecretApplyConfiguration
@@ -77,7 +81,9 @@ type attempts struct {
 // newCluster returns a client that records writes, and fails the test at a read of a Secret.
 func (a *attempts) newCluster(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
-	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).WithObjects(
+		newNamespace("shop", map[string]string{v1alpha1.TenantLabel: "shop"}), newNamespace("outside", nil),
+	).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if _, is := o.(*corev1.Secret); is {
 				t.Errorf("the Secret %s was read", key)
@@ -136,6 +142,8 @@ func TestReconcile(t *testing.T) {
 			binding: newBinding(func(b *rbacv1.RoleBinding) { b.Labels[v1alpha1.SecretLabel] = "other" })},
 		{name: "a RoleBinding without a source", source: newStore(t, true, opaque),
 			binding: newBinding(func(b *rbacv1.RoleBinding) { b.Annotations = nil })},
+		{name: "a namespace of no tenant", source: newStore(t, true, opaque), problem: "the namespace belongs to no tenant",
+			binding: newBinding(func(b *rbacv1.RoleBinding) { b.Namespace = "outside" })},
 		{name: "a RoleBinding that is being deleted", source: newStore(t, true, opaque),
 			binding: newBinding(func(b *rbacv1.RoleBinding) {
 				b.Finalizers, b.DeletionTimestamp = []string{"example.org/a"}, &metav1.Time{Time: time.Unix(1, 0)}
@@ -155,7 +163,7 @@ func TestReconcile(t *testing.T) {
 			switch {
 			case test.problem == "" && len(found) > 0:
 				t.Errorf("problems: %+v", found)
-			case test.problem != "" && (len(found) != 1 || !strings.Contains(found[0].Reason, test.problem) || found[0].Example != "shop/registry"):
+			case test.problem != "" && (len(found) != 1 || !strings.Contains(found[0].Reason, test.problem) || found[0].Example != test.binding.Namespace+"/registry"):
 				t.Errorf("problems: %+v, want %q", found, test.problem)
 			}
 			for _, secret := range a.applied {

@@ -132,7 +132,7 @@ func buildManagerOptions(o Options) manager.Options {
 }
 
 // selectBindings selects the RoleBindings that declare copies. No tenant can write one: the policy
-// croft-protection refuses croft's label.
+// croft-protection refuses croft's label in tenants' namespaces, and the copier ignores other namespaces.
 func selectBindings() labels.Selector {
 	managed, err := labels.NewRequirement(v1alpha1.ManagedByLabel, selection.Equals, []string{v1alpha1.ManagedBy})
 	utilruntime.Must(err)
