@@ -33,7 +33,7 @@ func TestPodSettings(t *testing.T) {
 		// The API server computes both from the class.
 		"no priority with a default class":                    {"priorityClasses: [batch], priorityClass: {default: batch}", "", "priority", "null"},
 		"no preemption policy with a default class":           {"priorityClasses: [batch], priorityClass: {default: batch}", "", "preemptionPolicy", "null"},
-		"the priority of another class than by default":       {"priorityClasses: [batch, low], priorityClass: {default: batch}", "priorityClassName: low", "priority", "0"},
+		"the priority of another class than by default":       {"priorityClasses: [batch, low], priorityClass: {default: batch}", "priorityClassName: low, priority: 5", "priority", "5"},
 		"the priority without a default class":                {"seccomp: RuntimeDefault", "", "priority", "0"},
 		"a default priority class, next to other settings":    {"priorityClasses: [batch], priorityClass: {default: batch}, hostUsers: Forbidden", "", "priorityClassName", "batch"},
 		"another setting, next to the default priority class": {"priorityClasses: [batch], priorityClass: {default: batch}, hostUsers: Forbidden", "", "hostUsers", "false"},
