@@ -134,7 +134,8 @@ func (s scene) buildMisplacementAttacks() []attack.Attack {
 		attack.NewCreate("pass-for-probe", "disguise a pod as a probe of another engine, which no engine places", attack.ByPolicy(admissionpolicy.PodsPolicy, NodeSelectorRule),
 			attack.NewPod(s.namespace, "croft-pass-for-probe", func(p *corev1.Pod) {
 				p.Labels = map[string]string{v1alpha1.ProbeLabel: s.findOtherEngine()}
-				p.Spec.RuntimeClassName = s.runtimeClass // the engine sets nothing on a probe
+				// The engine sets nothing on a probe.
+				p.Spec.RuntimeClassName, p.Spec.HostUsers = s.runtimeClass, ptr.To(false)
 				p.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 			})),
 		afterwards("tolerate-later", "add a toleration of another pool's taint to an existing pod", otherPool),
