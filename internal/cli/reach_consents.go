@@ -13,6 +13,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/rules/attack"
 	"croft.dev/croft/internal/walls/wall/network"
 )
@@ -29,11 +30,16 @@ type consents struct {
 // readConsents reads the consents. Users who may not read the declared objects, and clusters
 // without them, get none.
 func readConsents(ctx context.Context, c client.Reader) consents {
-	found := consents{tenants: map[string]*v1alpha1.TenantSpec{}, callers: map[string][]estate.CallerDecision{}}
 	live, err := readDeclaration(ctx, c)
 	if err != nil {
-		return found
+		return consents{}
 	}
+	return findConsents(live)
+}
+
+// findConsents returns the consents in a declaration.
+func findConsents(live *manifest.Declaration) consents {
+	found := consents{tenants: map[string]*v1alpha1.TenantSpec{}, callers: map[string][]estate.CallerDecision{}}
 	for i := range live.Tenants {
 		found.tenants[live.Tenants[i].Name] = &live.Tenants[i].Spec
 	}

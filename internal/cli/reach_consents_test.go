@@ -9,31 +9,19 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
-	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // TestReachShowsConsents expects both sides of each agreed connection, and the missing side of one
 // to which only one tenant agrees.
 func TestReachShowsConsents(t *testing.T) {
-	d, problems := manifest.Parse("croft.yaml", []byte(`
+	found := buildConsents(t, `
 platform: {clusterName: demo, nodeClass: {kwok: {}}}
 pools: {apps: {}}
 tenants:
   shop: {pool: apps, network: {callers: {billing: {ports: [443, 8000-8010], pods: {app: api}, until: 2999-01-31}, jobs: {ports: [80]}}}}
   billing: {pool: apps, network: {calls: {shop: {ports: [443]}}}}
   jobs: {pool: apps}
-`))
-	if err := problems.Err(); err != nil {
-		t.Fatal(err)
-	}
-	e, problems := estate.Build(d)
-	if err := problems.Err(); err != nil {
-		t.Fatal(err)
-	}
-	found := consents{tenants: map[string]*v1alpha1.TenantSpec{}, agreed: network.ListAgreements(&e.Platform)}
-	for i := range d.Tenants {
-		found.tenants[d.Tenants[i].Name] = &d.Tenants[i].Spec
-	}
+`)
 	var out bytes.Buffer
 	a := &app{out: &out}
 	a.printAgreements(&found)
@@ -58,36 +46,23 @@ billing to shop: 443/TCP
 // TestReachShowsTenantCallers expects each TenantCaller with its namespace, and the reason why one is
 // ignored.
 func TestReachShowsTenantCallers(t *testing.T) {
-	d, problems := manifest.Parse("croft.yaml", []byte(`
-platform: {clusterName: demo, nodeClass: {kwok: {}}}
-pools: {apps: {}}
-tenants:
-  shop: {pool: apps, network: {callersFrom: [billing], callers: {billing: {ports: [80]}}}}
-  billing: {pool: apps, network: {calls: {shop: {}}}}
-  jobs: {pool: apps, network: {calls: {shop: {}}}}
-`))
-	if err := problems.Err(); err != nil {
-		t.Fatal(err)
-	}
+	var callers []v1alpha1.TenantCaller
 	for name, caller := range map[string]string{"a": "billing", "b": "jobs"} {
 		o := v1alpha1.TenantCaller{
 			Spec:   v1alpha1.TenantCallerSpec{Tenant: caller, Ports: v1alpha1.ConsentPorts{intstr.FromInt32(443)}, Pods: map[string]v1alpha1.LabelValue{"app": "api"}},
 			Status: v1alpha1.TenantCallerStatus{Giver: "1", Receiver: "2"},
 		}
 		o.Namespace, o.Name = "shop", name
-		d.Callers = append(d.Callers, o)
+		callers = append(callers, o)
 	}
-	e, problems := estate.Build(d)
-	if err := problems.Err(); err != nil {
-		t.Fatal(err)
-	}
-	found := consents{
-		tenants: map[string]*v1alpha1.TenantSpec{}, agreed: network.ListAgreements(&e.Platform),
-		callers: map[string][]estate.CallerDecision{"shop": e.FindTenant("shop").Callers},
-	}
-	for i := range d.Tenants {
-		found.tenants[d.Tenants[i].Name] = &d.Tenants[i].Spec
-	}
+	found := buildConsents(t, `
+platform: {clusterName: demo, nodeClass: {kwok: {}}}
+pools: {apps: {}}
+tenants:
+  shop: {pool: apps, network: {callersFrom: [billing], callers: {billing: {ports: [80]}}}}
+  billing: {pool: apps, network: {calls: {shop: {}}}}
+  jobs: {pool: apps, network: {calls: {shop: {}}}}
+`, callers...)
 	var out bytes.Buffer
 	a := &app{out: &out}
 	a.printAgreements(&found)
@@ -105,4 +80,18 @@ billing to shop, namespace shop: 443/TCP
 	if out.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}
+}
+
+// buildConsents returns the consents in the text of a croft.yaml, and in TenantCallers.
+func buildConsents(t *testing.T, text string, callers ...v1alpha1.TenantCaller) consents {
+	t.Helper()
+	d, problems := manifest.Parse("croft.yaml", []byte(text))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	d.Callers = callers
+	if _, problems := estate.Build(d); problems.Err() != nil {
+		t.Fatal(problems.Err())
+	}
+	return findConsents(d)
 }

@@ -11,6 +11,7 @@ import (
 	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/dashboard/page"
+	"croft.dev/croft/internal/declare/budget"
 )
 
 // TestCost compares the texts of the costs, and expects no bar outside of the chart.
@@ -72,7 +73,7 @@ func newBudget(name string, change func(*v1alpha1.TenantBudgetStatus)) v1alpha1.
 	return v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.TenantStatus{Budget: b}}
 }
 
-// TestBudgets compares the texts of budgets, on pages with and without costs.
+// TestBudgets compares the texts of budgets, on pages with and without costs. The effects have the words of croft status.
 func TestBudgets(t *testing.T) {
 	tenants := []v1alpha1.Tenant{
 		{ObjectMeta: metav1.ObjectMeta{Name: "unbudgeted"}},
@@ -89,9 +90,9 @@ func TestBudgets(t *testing.T) {
 	}
 	rows := []string{
 		"Budgets", "without the idle cost of pools that other tenants may use",
-		"ended 2026-11 800 EUR 961.00 -161.00 120% 1200.00 ✗ DenyNewPods new pods are refused; existing pods keep running",
-		"no-nodes 2026-11 800 EUR 812.40 -12.40 101% 620.00 ✗ DenyNewNodes new pods run on existing nodes only",
-		"warned 2026-11 800 EUR 400.50 399.50 80% 620.00 … Warn changes of workloads get a warning",
+		"ended 2026-11 800 EUR 961.00 -161.00 120% 1200.00 ✗ DenyNewPods " + budget.DescribeEffect(v1alpha1.BudgetDenyNewPods),
+		"no-nodes 2026-11 800 EUR 812.40 -12.40 101% 620.00 ✗ DenyNewNodes " + budget.DescribeEffect(v1alpha1.BudgetDenyNewNodes),
+		"warned 2026-11 800 EUR 400.50 399.50 80% 620.00 … Warn " + budget.DescribeEffect(v1alpha1.BudgetWarn),
 		"a-half 2026-11 800 EUR 400.50 399.50 50% 620.00 - -",
 		"new 2026-11 800 EUR - - - - - the ledger has not reported the cost of this month yet",
 		"other 2026-11 800 EUR 400.50 399.50 0% 620.00 - the ledger's currency is USD",

@@ -34,7 +34,11 @@ func (g *gatherer) gatherCopier(ctx context.Context) {
 // checkCopies reports copies of Secrets that are missing or old.
 func checkCopies(s *Snapshot) []Finding {
 	tenants := s.listCopyingTenants()
-	if len(tenants) == 0 || s.Unreadable[readCopier] != "" {
+	if s.Unreadable[readCopier] != "" {
+		return nil
+	}
+	isAlive := s.Copier != nil && heartbeat.ParseLease(s.Copier).IsAlive(s.Now)
+	if len(tenants) == 0 && !isAlive {
 		return nil
 	}
 	if s.Copier == nil {
@@ -43,12 +47,11 @@ func checkCopies(s *Snapshot) []Finding {
 			Message: fmt.Sprintf("croft copy-secrets has not run yet, and copies of Secrets are declared for %s", wording.FormatFirst(tenants, 5)),
 		}}
 	}
-	beat := heartbeat.ParseLease(s.Copier)
-	if !beat.IsAlive(s.Now) {
+	if !isAlive {
 		return []Finding{{
 			Severity: Problem, Object: copier, Fix: copierFix,
 			Message: fmt.Sprintf("croft copy-secrets has not run for %s: existing copies stay, but changed Secrets and new namespaces get no copies",
-				duration.HumanDuration(s.Now.Sub(beat.At))),
+				duration.HumanDuration(s.Now.Sub(heartbeat.ParseLease(s.Copier).At))),
 		}}
 	}
 	problems, err := secretcopy.ReadProblems(s.Copier)

@@ -34,6 +34,7 @@ func TestCopies(t *testing.T) {
 	}{
 		{name: "nothing declared"},
 		{name: "nothing declared, and an old Lease", lease: lease(time.Hour, "[]")},
+		{name: "no tenant declares copies, and somebody else does", lease: lease(time.Second, missing), want: "not copied into 3 namespaces"},
 		{name: "no copier", copies: copies, want: "croft copy-secrets has not run yet, and copies of Secrets are declared for shop"},
 		{name: "no right to read the Lease", copies: copies, unreadable: true},
 		{name: "a stopped copier", copies: copies, lease: lease(time.Hour, "[]"), want: "croft copy-secrets has not run for 60m"},

@@ -100,10 +100,12 @@ func (c *copier) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		c.problems.clearProblem(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	secret, problem := c.findSource(w.source)
-	if of, err := c.isTenantNamespace(ctx, w.namespace); err != nil {
+	ofTenant, err := c.isTenantNamespace(ctx, w.namespace)
+	if err != nil {
 		return reconcile.Result{}, err
-	} else if !of {
+	}
+	secret, problem := c.findSource(w.source)
+	if !ofTenant {
 		problem = "the namespace belongs to no tenant; find out who created the RoleBinding, and delete it"
 	}
 	if problem == "" {

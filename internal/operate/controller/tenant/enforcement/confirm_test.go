@@ -131,6 +131,8 @@ func TestConfirm(t *testing.T) {
 	late.late = 4
 	unwalled := &fakeServer{revision: denied(install.RevisionPolicy, "[revision] 100")}
 	dead := &fakeServer{revision: lost("connection reset by peer")}
+	freezing := current()
+	freezing.stray = lost("connection reset by peer")
 	for name, test := range map[string]struct {
 		servers  []*fakeServer
 		given    bool
@@ -144,6 +146,7 @@ func TestConfirm(t *testing.T) {
 		"one is late as usual":               {servers: []*fakeServer{current(), late}},
 		"one lacks a policy":                 {servers: []*fakeServer{unwalled, current()}, want: "API server a is not ready for namespace shop"},
 		"one does not answer":                {servers: []*fakeServer{current(), dead}, want: "API server b does not answer (connection reset by peer)"},
+		"one freezes between two requests":   {servers: []*fakeServer{current(), freezing}, want: "API server b is not ready for namespace shop: the API server does not answer the request for a dry-run pod"},
 		"none answers, one did":              {servers: []*fakeServer{dead, dead}, answered: true, want: "API server a does not answer"},
 		"none ever answered":                 {servers: []*fakeServer{dead, dead}, caveat: true},
 		"none of the given ones answered":    {servers: []*fakeServer{dead, dead}, given: true, want: "API server a does not answer"},

@@ -5,10 +5,12 @@ package enforcement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,7 +63,7 @@ func explainUnrefused(ctx context.Context, c client.Client, platform *estate.Pla
 	case err == nil:
 		return "a dry-run pod that tolerates every taint was admitted: the check of the placement has not taken effect"
 	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.TolerationsRule).IsRefusal(err):
-		return fmt.Sprintf("a dry-run pod was refused for another reason than its placement: %v", err)
+		return explainOtherError(err, "its placement")
 	default:
 		return ""
 	}
@@ -78,10 +80,20 @@ func explainUnchecked(ctx context.Context, c client.Client, platform *estate.Pla
 	case err == nil:
 		return "a dry-run pod that requests another scheduler was admitted: the check of the placement has not taken effect"
 	case !attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.SchedulerRule).IsRefusal(err):
-		return fmt.Sprintf("a dry-run pod was refused for another reason than its scheduler: %v", err)
+		return explainOtherError(err, "its scheduler")
 	default:
 		return ""
 	}
+}
+
+// explainOtherError explains an error of a dry-run pod other than the refusal for the expected reason. An API server
+// may freeze after it has reported its version of the namespace.
+func explainOtherError(err error, expected string) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return fmt.Sprintf("the API server does not answer the request for a dry-run pod: %v", err)
+	}
+	return fmt.Sprintf("a dry-run pod was refused for another reason than %s: %v", expected, err)
 }
 
 // explainUnplaced returns why an ordinary pod is not placed on the tenant's pool, or "".
