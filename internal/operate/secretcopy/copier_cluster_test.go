@@ -104,8 +104,9 @@ func (f *fixture) awaitProblem(source, reason string) {
 }
 
 // TestCopySecrets runs the operator and the copier with the rights that `croft install --copy-secrets` gives
-// them. It belongs to the second tier, and has one control plane.
+// them. TestReconcile covers the copier, and TestCopierRights and TestCopierWrites its rights, without a cluster.
 func TestCopySecrets(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := &fixture{operatortest.StartWith(t, sandbox.Options{Components: sandbox.WithControllers}, install.Options{
 		Image: "croft:test", CopySecrets: true, Secrets: []estate.SecretCopy{
 			{Name: "registry", Source: "registry-credentials"}, {Name: "ca", Source: "ca"}, {Name: "missing", Source: "missing"},

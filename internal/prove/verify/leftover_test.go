@@ -17,6 +17,7 @@ import (
 // TestLeftovers adds a foreign policy that refuses the deletion of a prepared object,
 // and expects a report with the command that deletes it.
 func TestLeftovers(t *testing.T) {
+	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}

@@ -47,14 +47,21 @@ func testBreaches(t *testing.T, c *twoTenants) {
 	} {
 		c.disturb(t, object, "")
 	}
-	for _, test := range []struct {
+	tests := []struct {
 		// args are verify's arguments, and breached are the attacks that are expected to succeed.
 		args     []string
 		breached []string
 	}{
-		{[]string{"--wall", "nodes,network"}, []string{"tolerate-every-taint", "call-any-tenant"}},
-		{[]string{"--wall", "identity", "--tenant", a}, []string{"write-secret"}},
-	} {
+		{[]string{"--attack", "tolerate-every-taint,call-any-tenant"}, []string{"tolerate-every-taint", "call-any-tenant"}},
+		{[]string{"--attack", "write-secret", "--tenant", a}, []string{"write-secret"}},
+	}
+	// testVerify runs all of verify while every wall is intact.
+	healed := [][]string{append([]string{"verify"}, tests[0].args...), append([]string{"verify"}, tests[1].args...)}
+	if sandbox.All() {
+		tests[0].args, tests[1].args = []string{"--wall", "nodes,network"}, []string{"--wall", "identity", "--tenant", a}
+		healed = [][]string{{"verify"}, {"verify", "--tenant", a}}
+	}
+	for _, test := range tests {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
 			eventually(t, moments, fmt.Sprintf("%v to be BREACHED", test.breached), func(context.Context) error {
 				answer := c.croft(t, append([]string{"verify", "-o", "json"}, test.args...)...)
@@ -75,11 +82,6 @@ func testBreaches(t *testing.T, c *twoTenants) {
 		t.Fatal(err)
 	}
 	running = true
-	// testVerify runs all of verify while every wall is intact.
-	healed := [][]string{{"verify", "--wall", "nodes"}, {"verify", "--tenant", a}}
-	if sandbox.All() {
-		healed[0] = []string{"verify"}
-	}
 	eventually(t, patience, "everything to hold again", func(context.Context) error {
 		for _, args := range healed {
 			if said := c.croft(t, args...); said.status != 0 {
