@@ -355,8 +355,11 @@ func TestDamaged(t *testing.T) {
 	}
 	lost := 0
 	for at := range intact {
+		if !sandbox.All() && at%4 != 0 {
+			continue
+		}
 		changed := slices.Clone(intact)
-		changed[at] ^= 1 << (at % 8)
+		changed[at] ^= 1 << (at / 4 % 8)
 		for name, data := range map[string][]byte{"cut": intact[:at], "changed": changed, "zeros": append(slices.Clone(intact[:at]), make([]byte, 64)...)} {
 			if err := os.WriteFile(path, data, 0o600); err != nil {
 				t.Fatal(err)

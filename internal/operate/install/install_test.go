@@ -186,6 +186,7 @@ func TestOperatorsRights(t *testing.T) {
 }
 
 func TestInstallTwice(t *testing.T) {
+	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 // TestHeartbeat fails if an operator with the rights that Install grants does not write its
 // heartbeat, does not remove it when it stops, or repeatedly logs that it cannot write it.
 func TestHeartbeat(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := operatortest.New(t, sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}))
 	c := f.Client
 	beats := func(what string, good func(heartbeat.Beat) bool) {

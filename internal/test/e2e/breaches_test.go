@@ -55,7 +55,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 		{[]string{"--attack", "tolerate-every-taint,call-any-tenant"}, []string{"tolerate-every-taint", "call-any-tenant"}},
 		{[]string{"--attack", "write-secret", "--tenant", a}, []string{"write-secret"}},
 	}
-	// testVerify runs all of verify while every wall is intact.
+	// The attacks that the removed objects stopped.
 	healed := [][]string{append([]string{"verify"}, tests[0].args...), append([]string{"verify"}, tests[1].args...)}
 	if sandbox.All() {
 		tests[0].args, tests[1].args = []string{"--wall", "nodes,network"}, []string{"--wall", "identity", "--tenant", a}

@@ -10,6 +10,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/prove/verify"
 	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/wall"
 )
 
@@ -80,8 +81,10 @@ func testStatus(t *testing.T, c *twoTenants) {
 }
 
 // testVerify fails if an attack on any wall succeeds, if a legitimate request is refused, if an
-// attack cannot be tried, or if the scratch tenants remain.
+// attack cannot be tried, or if the scratch tenants remain. TestWallsHold tries the same attacks,
+// TestDocs runs the whole command in `make e2e`, and testBreaches a part of it.
 func testVerify(t *testing.T, c *twoTenants) {
+	sandbox.Thorough(t)
 	var report struct {
 		Results []verify.Result `json:"results"`
 	}
