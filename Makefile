@@ -262,7 +262,7 @@ bench-proxy: build ## Measure croft proxy beside the API server and a bare rever
 	@$(GO) run ./hack/bench -only proxy
 
 .PHONY: bench-dashboard
-bench-dashboard: build ## Measure croft dashboard with 5,000 tenants beside the same requests to the API server
+bench-dashboard: build browser ## Measure croft dashboard with 5,000 tenants, also in Chromium; FLAGS="-headlamp DIRECTORY" compares it with Headlamp
 	@$(GO) run ./hack/bench -only dashboard -tenants 5000 $(FLAGS)
 
 .PHONY: bench-cost

@@ -28,6 +28,9 @@ type bench struct {
 	bare          bool
 	controllerQPS int
 
+	// headlamp is the directory of a built Headlamp, or "".
+	headlamp string
+
 	// settled is the cluster of the measurements steady and memory. It is nil until one of them
 	// needs it.
 	settled *settledCluster

@@ -33,9 +33,9 @@
 //     compared with the same requests sent directly to the API server and through a minimal
 //     reverse proxy.
 //   - dashboard, by `make bench-dashboard` or -only dashboard: pages of croft dashboard,
-//     compared with the same requests sent directly to the API server, the time from a change
-//     to the page's report of it, and the dashboard's memory with many open pages. A browser's
-//     time is not part of it.
+//     compared with the same requests sent directly to the API server; the same pages in
+//     Chromium, with a fast log, and with many open pages, compared with their targets; and
+//     with -headlamp DIRECTORY, compared with Headlamp.
 //   - cost, by `make bench-cost` or -only cost: the files of croft ledger with 13 months of
 //     records, its memory, and its answers about 30 days, compared with their targets.
 //   - neighbours, by `make bench-neighbours` or -only neighbours: the work of one team alone, during floods
@@ -114,6 +114,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&b.window, "window", time.Minute, "how long to watch the steady state")
 	flag.DurationVar(&b.phase, "phase", 10*time.Second, "neighbours: how long to measure alone, and during each flood")
 	flag.BoolVar(&b.bare, "bare", true, "neighbours: measure the same floods in a cluster without croft")
+	flag.StringVar(&b.headlamp, "headlamp", "", "dashboard: directory of Headlamp's sources, built by its `make backend frontend`, to compare with")
 	flag.IntVar(&b.controllerQPS, "controller-qps", 0, "neighbours: kube-controller-manager's requests a second, such as its own default of 20 (default: the sandbox's)")
 	flag.Parse()
 

@@ -6,6 +6,10 @@
 //
 // Installed as xdg-open, it opens the login page for croft login.
 //
+//	browser measure --certificate-authority ca.crt <looks.json
+//
+// opens pages, and prints how long they take until they show a text: measure.go.
+//
 //	browser check --account ann --issuer 127.0.0.1:4444 --axe axe.min.js https://127.0.0.1:9443/login <visits.json
 //
 // logs in at croft dashboard, opens its pages as a user with a keyboard alone, and reports the
@@ -41,11 +45,14 @@ type user struct {
 
 func main() {
 	u := user{}
-	checking := len(os.Args) > 1 && os.Args[1] == "check"
 	arguments := os.Args[1:]
+	command := ""
+	if len(arguments) > 0 && (arguments[0] == "check" || arguments[0] == "measure") {
+		command, arguments = arguments[0], arguments[1:]
+	}
+	checking := command == "check"
 	var c checker
 	if checking {
-		arguments = os.Args[2:]
 		flag.StringVar(&c.axeFile, "axe", "", "path of axe-core's script")
 		flag.StringVar(&c.screenshots, "screenshots", "", "directory for the screenshots; without it, none are taken")
 	}
@@ -55,6 +62,9 @@ func main() {
 	flag.StringVar(&u.issuer, "issuer", "", "HOST:PORT of the identity provider, if the page redirects to it; by default the page's")
 	timeout := flag.Duration("timeout", 2*time.Minute, "how long the login may take")
 	_ = flag.CommandLine.Parse(arguments) // exits after an error
+	if command == "measure" {
+		exitAfter(measurePages(*authority))
+	}
 	page, err := url.Parse(flag.Arg(0))
 	if flag.NArg() != 1 || err != nil || page.Scheme != "https" || u.account == "" || checking && (c.axeFile == "" || u.issuer == "") {
 		fmt.Fprintln(os.Stderr, "usage: browser [check --axe FILE --issuer HOST:PORT] --account NAME [--certificate-authority FILE] https://PAGE")
@@ -72,10 +82,26 @@ func main() {
 		}
 		end()
 	}
+	exitAfter(err)
+}
+
+// exitAfter ends the program, with a message if it failed.
+func exitAfter(err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "browser: %v\n", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
+}
+
+// measurePages opens the pages that the standard input names, and prints their times.
+func measurePages(authority string) error {
+	ctx, end, err := openBrowser(authority, measureTimeout)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return observeAll(ctx, os.Stdin, os.Stdout)
 }
 
 // showLastPage logs in, and prints the text of the last page.
