@@ -107,7 +107,9 @@ func newPages(text string) map[string]page.Page {
 		}}, Refusals: []corev1.Event{{Message: text}}}, now),
 		"nodes of a team": page.NewPools(&nodes.Snapshot{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: text, Labels: map[string]string{v1alpha1.DefaultNodePoolKey: text}}}}}, now),
 		"walls": page.NewWalls(&walls.Snapshot{
-			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: text}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Version: text}}}, Hidden: []string{text},
+			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: text}, Status: v1alpha1.PlatformStatus{
+				Verify: &v1alpha1.VerifyStatus{Version: text, Breached: 1, FirstBreach: text}, VerifyHistory: []v1alpha1.VerifyStatus{{Version: text, BlockedElsewhere: 1, FirstBreach: text}, {}},
+			}}, Hidden: []string{text},
 			Repairs: []corev1.Event{{Message: text, InvolvedObject: corev1.ObjectReference{Kind: text, Name: text}}}, Refused: m.Refused,
 		}, now),
 		"try": page.NewTry(text, text, nil, report), "nothing tried": page.NewTry(text, text, page.Raw(text), nil),

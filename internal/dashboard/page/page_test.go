@@ -145,15 +145,18 @@ func TestPages(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.NodeSpec{Unschedulable: true}},
 		}}, now), []string{"You may not list NodeClaims. Ask a platform admin for failed launches", "b - … not Ready, accepts no new pods", "a - ✓ Ready"}, []string{"No launch has failed"}},
 		"walls": {page.NewWalls(&walls.Snapshot{
-			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: "one"}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Time: metav1.Time{Time: now.Add(-time.Hour)}, Version: "v1", Held: 900, Breached: 1, NotTried: 2}}},
+			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: "one"}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Time: metav1.Time{Time: now.Add(-time.Hour)}, Version: "v1", Held: 900, Breached: 1, NotTried: 2, FirstBreach: "nodes/bind", Duration: &metav1.Duration{Duration: 3 * time.Minute}}, VerifyHistory: []v1alpha1.VerifyStatus{
+				{Time: metav1.Time{Time: now.Add(-2 * time.Hour)}, Held: 901, BlockedElsewhere: 1}, {Time: metav1.Time{Time: now.Add(-26 * time.Hour)}, Version: "v0", Held: 899},
+			}}},
 			Repairs:  []corev1.Event{{Message: "restored NetworkPolicy shop/croft-dns, which was deleted", InvolvedObject: corev1.ObjectReference{Kind: "Tenant", Name: "shop"}, LastTimestamp: metav1.Time{Time: now}}},
 			Refused:  m.Refused,
 		}, now), []string{
 			"Walls of one", "2026-11-26 11:00:00 UTC, 60m ago, by version v1.", "held ✓ 900 BREACHED ✗ 1 blocked elsewhere ✓ 0 not tried 2",
+			"Verifications", "2026-11-26 11:00:00 UTC ✗ 1 BREACHED nodes/bind 900 0 2 3m0s v1", "2026-11-26 10:00:00 UTC ✗ blocked elsewhere - 901 1 0 - -", "2026-11-25 10:00:00 UTC ✓ held - 899 0 0 - v0",
 			"2026-11-26 12:00:00 UTC tenant/shop … restored NetworkPolicy shop/croft-dns", "ReplicaSet shop/web ✗ pods are refused exceeded quota", "croft verify --record",
 		}, nil},
 		"no results": {page.NewWalls(&walls.Snapshot{Hidden: []string{"events of repairs", "events of refusals"}}, now), []string{
-			"You may not list events of repairs and events of refusals.", "No result is recorded: run croft verify --record", "The operator has repaired nothing in the last hour", "No pods of tenants are refused",
+			"You may not list events of repairs and events of refusals.", "No result is recorded: run croft verify --record", "Each croft verify --record adds a line", "The operator has repaired nothing in the last hour", "No pods of tenants are refused",
 		}, nil},
 		"try": {page.NewTry("shop", "kind: Pod", nil, &trial.Report{Unknown: []string{"the quota"}, Results: []trial.Result{
 			{Line: 1, Object: "Deployment/web", Verdict: trial.Admitted},
