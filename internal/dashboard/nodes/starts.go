@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/diagnose/latency"
 )
 
-// MostStarts is the maximum number of nodes in Starts, since each costs a request.
-const MostStarts = 20
+// mostStarts is the maximum number of nodes in Starts, since each costs a request.
+const mostStarts = 20
 
 // mostPending is the maximum number of waiting pods that are read.
 const mostPending = 500
@@ -62,7 +62,7 @@ func GatherStarts(ctx context.Context, c client.Reader, pool string) (*Starts, e
 func (s *Starts) selectLast(all []latency.Timeline) {
 	all = latency.FilterByPool(all, s.Pool)
 	slices.Reverse(all)
-	last := min(len(all), MostStarts)
+	last := min(len(all), mostStarts)
 	s.Timelines, s.More = all[:last], len(all)-last
 }
 

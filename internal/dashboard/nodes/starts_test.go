@@ -22,7 +22,7 @@ import (
 )
 
 // TestGatherStarts expects the last nodes with the phases that `croft latency` computes from all pods, although
-// only the pods on these nodes and those that wait are read.
+// only waiting pods and the pods on these nodes are read.
 func TestGatherStarts(t *testing.T) {
 	start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	at := func(minutes int) metav1.Time {
