@@ -32,7 +32,18 @@ type PlatformStatus struct {
 	// Verify is the result of the last `croft verify --record`, which writes it.
 	// +optional
 	Verify *VerifyStatus `json:"verify,omitempty"`
+	// VerifyHistory has the results before `verify`, the newest first. `croft verify --record` drops the oldest ones.
+	// +kubebuilder:validation:MaxItems=19
+	// +optional
+	// +listType=atomic
+	VerifyHistory []VerifyStatus `json:"verifyHistory,omitempty"`
 }
+
+// MaxVerifyHistory is the maximum length of a Platform's verifyHistory.
+const MaxVerifyHistory = 19
+
+// MaxFirstBreach is the maximum length of a result's firstBreach.
+const MaxFirstBreach = 200
 
 // VerifyStatus is the result of one run of `croft verify`.
 type VerifyStatus struct {
@@ -56,6 +67,14 @@ type VerifyStatus struct {
 	// NotTried is the number of attacks that had no object to run against.
 	// +required
 	NotTried int32 `json:"notTried"`
+	// Duration is the time that the run took, in whole seconds.
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
+	// FirstBreach is the wall and the name of the first attack with the result BREACHED, such as nodes/tolerate-every-taint.
+	// It is empty if there is none.
+	// +kubebuilder:validation:MaxLength=200
+	// +optional
+	FirstBreach string `json:"firstBreach,omitempty"`
 }
 
 // PlatformSpec is the platform team's configuration of the cluster.

@@ -180,7 +180,8 @@ func (a *app) tryAttacks(ctx context.Context, stage stage, packets *verify.Packe
 		results = append(results, made...)
 	}
 	progress.finish()
-	if err := a.printVerifyReport(results, time.Since(started), o); err != nil {
+	took := time.Since(started)
+	if err := a.printVerifyReport(results, took, o); err != nil {
 		return err
 	}
 	if o.record && err == nil && ctx.Err() == nil {
@@ -188,7 +189,7 @@ func (a *app) tryAttacks(ctx context.Context, stage stage, packets *verify.Packe
 		if err != nil {
 			return toFailure(err)
 		}
-		if err := recordResults(ctx, c, results); err != nil {
+		if err := recordResults(ctx, c, results, took); err != nil {
 			return err
 		}
 	}

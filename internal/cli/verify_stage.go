@@ -86,7 +86,7 @@ func checkWallsExist(ctx context.Context, c client.Client, s stage, o verifyOpti
 		return nil
 	}
 	if o.record {
-		if err := recordResults(ctx, c, []verify.Result{{Result: verify.Breached}}); err != nil {
+		if err := recordResults(ctx, c, []verify.Result{{Name: absent, Result: verify.Breached}}, 0); err != nil {
 			return err
 		}
 	}

@@ -38,30 +38,30 @@ func Gather(ctx context.Context, c client.Reader) (*Snapshot, error) {
 	}
 	s.Pools = pools.Items
 	var claims karpenterv1.NodeClaimList
-	found, err := s.list(ctx, c, "NodeClaims", &claims)
+	found, err := list(ctx, c, &s.Hidden, "NodeClaims", &claims)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
 		var nodes corev1.NodeList
-		_, err := s.list(ctx, c, "nodes", &nodes)
+		_, err := list(ctx, c, &s.Hidden, "nodes", &nodes)
 		s.Nodes = nodes.Items
 		return s, err
 	}
 	s.Claims = claims.Items
 	var refusals corev1.EventList
-	_, err = s.list(ctx, c, "events", &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": doctor.RefusedLaunch})
+	_, err = list(ctx, c, &s.Hidden, "events", &refusals, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"reason": doctor.RefusedLaunch})
 	s.Refusals = refusals.Items
 	return s, err
 }
 
-// list lists a kind, or records that the caller may not. A cluster without Karpenter has no
+// list lists a kind, or adds it to the hidden ones if the caller may not. A cluster without Karpenter has no
 // NodeClaims.
-func (s *Snapshot) list(ctx context.Context, c client.Reader, kind string, into client.ObjectList, opts ...client.ListOption) (bool, error) {
+func list(ctx context.Context, c client.Reader, hidden *[]string, kind string, into client.ObjectList, opts ...client.ListOption) (bool, error) {
 	err := c.List(ctx, into, opts...)
 	switch {
 	case apierrors.IsForbidden(err):
-		s.Hidden = append(s.Hidden, kind)
+		*hidden = append(*hidden, kind)
 		return false, nil
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return false, nil

@@ -24,8 +24,10 @@ import (
 	"croft.dev/croft/internal/dashboard/walls"
 	"croft.dev/croft/internal/dashboard/workloads"
 	"croft.dev/croft/internal/diagnose/catalog"
+	"croft.dev/croft/internal/diagnose/latency"
 	"croft.dev/croft/internal/diagnose/me"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/network/boot"
 	"croft.dev/croft/internal/observe/netpol"
 	"croft.dev/croft/internal/prove/trial"
 )
@@ -106,8 +108,11 @@ func newPages(text string) map[string]page.Page {
 			ObjectMeta: metav1.ObjectMeta{Name: text, Labels: map[string]string{karpenterv1.NodePoolLabelKey: text, corev1.LabelInstanceTypeStable: text, corev1.LabelTopologyZone: text}}, Status: karpenterv1.NodeClaimStatus{NodeName: text},
 		}}, Refusals: []corev1.Event{{Message: text}}}, now),
 		"nodes of a team": page.NewPools(&nodes.Snapshot{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: text, Labels: map[string]string{v1alpha1.DefaultNodePoolKey: text}}}}}, now),
+		"starts":          page.NewStarts(&nodes.Starts{More: 1, Timelines: newTimelines(text)}, now), "starts in a pool": page.NewStarts(&nodes.Starts{Pool: text, Hidden: []string{text}}, now),
 		"walls": page.NewWalls(&walls.Snapshot{
-			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: text}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Version: text}}}, Hidden: []string{text},
+			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: text}, Status: v1alpha1.PlatformStatus{
+				Verify: &v1alpha1.VerifyStatus{Version: text, Breached: 1, FirstBreach: text}, VerifyHistory: []v1alpha1.VerifyStatus{{Version: text, BlockedElsewhere: 1, FirstBreach: text}, {}},
+			}}, Hidden: []string{text},
 			Repairs: []corev1.Event{{Message: text, InvolvedObject: corev1.ObjectReference{Kind: text, Name: text}}}, Refused: m.Refused,
 		}, now),
 		"try": page.NewTry(text, text, nil, report), "nothing tried": page.NewTry(text, text, page.Raw(text), nil),
@@ -143,6 +148,24 @@ func newPages(text string) map[string]page.Page {
 		pages[name] = p
 	}
 	return pages
+}
+
+// newTimelines returns a node with all phases, each as long as its number, and a NodeClaim without any time.
+func newTimelines(text string) []latency.Timeline {
+	full := latency.Timeline{Node: text, Claim: text, Pool: text, InstanceType: text, Pod: text, Phases: map[latency.Phase]float64{}, Notes: []string{text}}
+	names := []string{latency.PodCreated, latency.ClaimCreated, latency.ClaimLaunched}
+	for _, e := range boot.Events() {
+		names = append(names, string(e))
+	}
+	names = append(names, latency.NodeCreated, latency.InterfacesAttached, latency.LinksUp, latency.NodeReady, latency.ClaimInitialized, latency.PodScheduled, latency.PodReady)
+	for i, name := range names {
+		seconds := float64(10 * i)
+		full.Events = append(full.Events, latency.Event{Name: name, Time: now.Add(time.Duration(seconds)*time.Second - time.Hour), Seconds: seconds})
+	}
+	for i, d := range latency.Definitions() {
+		full.Phases[d.Phase] = float64(i + 1)
+	}
+	return []latency.Timeline{full, {Claim: text}}
 }
 
 // makeHistory returns costs of two months and two days.

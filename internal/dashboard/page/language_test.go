@@ -167,7 +167,7 @@ func joinLiterals(e ast.Expr) string {
 
 // stayEnglish matches the names, and the texts of Kubernetes and of croft's commands, on the pages of newPages.
 var stayEnglish = regexp.MustCompile(`^(?s:` + strings.Join([]string{
-	"croft|croft-isolation|operator|metadata|/.*", "(?:pod|Ingress|HTTPRoute|NodeClaim|ServiceAccount)[ /]x.*",
+	"croft|croft-isolation|operator|metadata|/.*", "(?:pod|Ingress|HTTPRoute|NodeClaim|nodeclaim|ServiceAccount)[ /]x.*",
 	// states and conditions
 	"True|False|Unknown|Pending|Active|Refused|NotSeenYet|Launched=Unknown", "Warn|DenyNewNodes|DenyNewPods|800 EUR",
 	// croft why, doctor, reach and me

@@ -138,22 +138,34 @@ func TestPages(t *testing.T) {
 			Refusals: []corev1.Event{{InvolvedObject: corev1.ObjectReference{Name: "apps-9"}, LastTimestamp: metav1.Time{Time: now}, Message: "api error NoSuchEntity: The role with name NoSuchRole cannot be found."}},
 		}, now), []string{
 			"Failed launches", "NodeClaim/apps-1 ✗ Launched=Unknown", "NodePool/apps ✗ api error NoSuchEntity: The role with name NoSuchRole cannot be found. the nodes' IAM role does not exist correct `role`", "Pools", "apps ✗ False Because of this 2 0 0 3 60m",
-			"Nodes", "nodeclaim/apps-1 apps … not Launched yet - - 60m", "croft doctor",
+			"Nodes", "nodeclaim/apps-1 apps … not Launched yet - - 60m", "Duration of starts", "Starts of nodes", "croft doctor",
 		}, nil},
 		"no pools": {page.NewPools(&nodes.Snapshot{}, now), []string{"No launch has failed", "There are no pools: declare them", "There are no nodes: Karpenter creates one"}, nil},
 		"pools of a team": {page.NewPools(&nodes.Snapshot{Hidden: []string{"NodeClaims"}, Nodes: []corev1.Node{
 			{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.NodeSpec{Unschedulable: true}},
 		}}, now), []string{"You may not list NodeClaims. Ask a platform admin for failed launches", "b - … not Ready, accepts no new pods", "a - ✓ Ready"}, []string{"No launch has failed"}},
+		"starts of nodes": {page.NewStarts(&nodes.Starts{More: 3, Timelines: newTimelines("apps-1")}, now), []string{
+			"Starts of nodes", "The times are those that the cluster still has", "3 older nodes are not shown.", "Where the time of the nodes went", "decision 1s: Karpenter decides", "boot 3s: instance boots, kubelet registers",
+			"scheduling: pod is scheduled", "no known phase", "decision launch boot ready initialization scheduling start pod to node ready pod to pod ready",
+			"apps-1 apps-1 apps-1 60m apps-1 1s 2s 3s 4s 5s 6s 7s 18s 19s", "nodeclaim/apps-1 - - - - not known not known",
+			"Boot and secondary networks", "apps-1 8s 9s 10s", "apps-1 not known", "Missing times", "apps-1: apps-1", "croft latency --since 0 croft latency --since 0 -o wide",
+		}, []string{"claim to node ready"}},
+		"starts in a pool": {page.NewStarts(&nodes.Starts{Pool: "apps", Hidden: []string{"NodeClaims"}}, now), []string{
+			"Starts of nodes of pool apps", "You may not list NodeClaims. Ask a platform admin", "There are no nodes", "croft latency --since 0 --pool apps",
+		}, []string{"Where the time", "Missing times", "Boot and"}},
 		"walls": {page.NewWalls(&walls.Snapshot{
-			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: "one"}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Time: metav1.Time{Time: now.Add(-time.Hour)}, Version: "v1", Held: 900, Breached: 1, NotTried: 2}}},
-			Repairs:  []corev1.Event{{Message: "restored NetworkPolicy shop/croft-dns, which was deleted", InvolvedObject: corev1.ObjectReference{Kind: "Tenant", Name: "shop"}, LastTimestamp: metav1.Time{Time: now}}},
-			Refused:  m.Refused,
+			Platform: v1alpha1.Platform{Spec: v1alpha1.PlatformSpec{ClusterName: "one"}, Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Time: metav1.Time{Time: now.Add(-time.Hour)}, Version: "v1", Held: 900, Breached: 1, NotTried: 2, FirstBreach: "nodes/bind", Duration: &metav1.Duration{Duration: 3 * time.Minute}}, VerifyHistory: []v1alpha1.VerifyStatus{
+				{Time: metav1.Time{Time: now.Add(-2 * time.Hour)}, Held: 901, BlockedElsewhere: 1}, {Time: metav1.Time{Time: now.Add(-26 * time.Hour)}, Version: "v0", Held: 899},
+			}}},
+			Repairs: []corev1.Event{{Message: "restored NetworkPolicy shop/croft-dns, which was deleted", InvolvedObject: corev1.ObjectReference{Kind: "Tenant", Name: "shop"}, LastTimestamp: metav1.Time{Time: now}}},
+			Refused: m.Refused,
 		}, now), []string{
 			"Walls of one", "2026-11-26 11:00:00 UTC, 60m ago, by version v1.", "held ✓ 900 BREACHED ✗ 1 blocked elsewhere ✓ 0 not tried 2",
+			"Verifications", "2026-11-26 11:00:00 UTC ✗ 1 BREACHED nodes/bind 900 0 2 3m0s v1", "2026-11-26 10:00:00 UTC ✗ blocked elsewhere - 901 1 0 - -", "2026-11-25 10:00:00 UTC ✓ held - 899 0 0 - v0",
 			"2026-11-26 12:00:00 UTC tenant/shop … restored NetworkPolicy shop/croft-dns", "ReplicaSet shop/web ✗ pods are refused exceeded quota", "croft verify --record",
 		}, nil},
 		"no results": {page.NewWalls(&walls.Snapshot{Hidden: []string{"events of repairs", "events of refusals"}}, now), []string{
-			"You may not list events of repairs and events of refusals.", "No result is recorded: run croft verify --record", "The operator has repaired nothing in the last hour", "No pods of tenants are refused",
+			"You may not list events of repairs and events of refusals.", "No result is recorded: run croft verify --record", "Each croft verify --record adds a line", "The operator has repaired nothing in the last hour", "No pods of tenants are refused",
 		}, nil},
 		"try": {page.NewTry("shop", "kind: Pod", nil, &trial.Report{Unknown: []string{"the quota"}, Results: []trial.Result{
 			{Line: 1, Object: "Deployment/web", Verdict: trial.Admitted},

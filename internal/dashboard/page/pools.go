@@ -27,6 +27,7 @@ func NewPools(s *nodes.Snapshot, now time.Time) Page {
 	} else {
 		body = append(body, listClaims(s.Claims, now))
 	}
+	body = append(body, linkStarts())
 	if len(s.Hidden) > 0 {
 		body[0].Note = describeHidden(s.Hidden)
 		body[0].Empty = T("Ask a platform admin for failed launches: croft doctor.")
@@ -34,6 +35,14 @@ func NewPools(s *nodes.Snapshot, now time.Time) Page {
 	return Page{
 		Title: T("Pools and nodes"), Heading: T("Pools and nodes"), Body: body,
 		Commands: []string{"croft status", "croft doctor", "kubectl get pools,nodeclaims,nodes"},
+	}
+}
+
+// linkStarts links the page with the times of all nodes. The pools link their own.
+func linkStarts() Section {
+	return Section{
+		Heading: T("Duration of starts"), Head: listHeads("Page", "Shows"),
+		Rows: [][]Cell{{{PageText: T("Starts of nodes"), Link: "/nodes"}, {PageText: T("how long the last nodes took to become ready, and where the time went")}}},
 	}
 }
 
@@ -63,7 +72,7 @@ func listPools(pools []v1alpha1.Pool, now time.Time) Section {
 			message = ""
 		}
 		t.Rows = append(t.Rows, []Cell{
-			{Text: p.Name}, ready, {Text: c.Reason}, {Text: message}, {Text: strconv.FormatInt(p.Status.Nodes, 10)},
+			{Text: p.Name, Link: Link("pools", p.Name)}, ready, {Text: c.Reason}, {Text: message}, {Text: strconv.FormatInt(p.Status.Nodes, 10)},
 			{Text: p.Status.Resources.Cpu().String()}, {Text: p.Status.Resources.Memory().String()}, {Text: strconv.FormatInt(p.Status.Tenants, 10)},
 			newAgeCell(p.CreationTimestamp.Time, now),
 		})

@@ -18,6 +18,8 @@ type Section struct {
 	Search *Search
 	// Diagram shows the table as a picture.
 	Diagram *Diagram
+	// Waterfall shows the table as a picture of times.
+	Waterfall *Waterfall
 	// Head and Rows are a table.
 	Head []Text
 	Rows [][]Cell

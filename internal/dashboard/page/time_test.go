@@ -79,7 +79,7 @@ func TestTimes(t *testing.T) {
 		"nodes":  {page.NewPools(&nodes.Snapshot{Nodes: []corev1.Node{{ObjectMeta: created}}}, now), []string{age}},
 		"events": {page.NewWorkload(&why.Story{}, page.Details{Events: events}), []string{absolute}},
 		"walls": {page.NewWalls(&walls.Snapshot{Repairs: events, Platform: v1alpha1.Platform{Status: v1alpha1.PlatformStatus{Verify: &v1alpha1.VerifyStatus{Time: at}}}}, now),
-			[]string{absolute, absolute}},
+			[]string{absolute, absolute, absolute}},
 		"explanations": {page.NewStory(&why.Story{Summary: text, Latency: text, First: finding, Steps: []why.Step{{Observation: text, Finding: &catalog.Finding{ID: "b", Cause: text, Fix: text}}}}),
 			slices.Repeat([]string{absolute}, 7)},
 	} {

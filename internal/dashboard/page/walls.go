@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +15,7 @@ import (
 // mostRefused is the maximum number of rows.
 const mostRefused = 200
 
-// NewWalls returns the page of the walls: the last result of `croft verify`, repaired drift and
-// refusals.
+// NewWalls returns the page of the walls: the results of `croft verify`, repaired drift and refusals.
 func NewWalls(s *walls.Snapshot, now time.Time) Page {
 	verified := listVerified(s.Platform.Status.Verify, now)
 	if len(s.Hidden) > 0 {
@@ -23,8 +23,8 @@ func NewWalls(s *walls.Snapshot, now time.Time) Page {
 	}
 	return Page{
 		Title: T("Walls"), Heading: T("Walls of %s", s.Platform.Spec.ClusterName),
-		Commands: []string{"croft status", "croft verify --record", "kubectl get events -n default --field-selector reason=" + walls.Repaired},
-		Body:     Sections{verified, listRepairs(s), listRefused(s.Refused)},
+		Commands: []string{"croft status", "croft verify --record", "kubectl get platform default -o yaml", "kubectl get events -n default --field-selector reason=" + walls.Repaired},
+		Body:     Sections{verified, listHistory(&s.Platform.Status), listRepairs(s), listRefused(s.Refused)},
 	}
 }
 
@@ -51,6 +51,37 @@ func listVerified(v *v1alpha1.VerifyStatus, now time.Time) Section {
 	}
 	return t
 }
+
+// listHistory lists all recorded results, the newest first.
+func listHistory(status *v1alpha1.PlatformStatus) Section {
+	t := Section{
+		Heading: T("Verifications"), Head: listHeads("Time", "Result", "First breach", "held", "blocked elsewhere", "not tried", "Duration", "Version"),
+		Empty: T("Each croft verify --record adds a line here."),
+	}
+	if status.Verify == nil {
+		return t
+	}
+	for _, v := range append([]v1alpha1.VerifyStatus{*status.Verify}, status.VerifyHistory...) {
+		result := Cell{PageText: T("held"), Verdict: why.Good}
+		switch {
+		case v.Breached > 0:
+			result = Cell{PageText: T("%d BREACHED", v.Breached), Verdict: why.Bad}
+		case v.BlockedElsewhere > 0:
+			result = Cell{PageText: T("blocked elsewhere"), Verdict: why.Bad}
+		}
+		took := "-"
+		if v.Duration != nil {
+			took = v.Duration.Duration.String()
+		}
+		t.Rows = append(t.Rows, []Cell{
+			{Text: formatTime(v.Time.Time)}, result, {Text: cmp.Or(v.FirstBreach, "-")}, newCountCell(v.Held), newCountCell(v.BlockedElsewhere), newCountCell(v.NotTried),
+			{Text: took}, {Text: cmp.Or(v.Version, "-")},
+		})
+	}
+	return t
+}
+
+func newCountCell(count int32) Cell { return Cell{Text: strconv.Itoa(int(count))} }
 
 func listRepairs(s *walls.Snapshot) Section {
 	t := Section{

@@ -61,6 +61,8 @@ func startAPIServer(t *testing.T) *apiServer {
 			"/apis/karpenter.sh/v1/nodeclaims":                           `{"kind":"NodeClaimList","apiVersion":"karpenter.sh/v1","items":[]}`,
 			"/api/v1/namespaces/default/events":                          `{"kind":"EventList","apiVersion":"v1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/platforms/default":                 `{"kind":"Platform","apiVersion":"croft.dev/v1alpha1","metadata":{"name":"default"},"spec":{"clusterName":"one"}}`,
+			"/api/v1/nodes":                    `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"node-1","labels":{"karpenter.sh/nodepool":"apps"}}}]}`,
+			"/api/v1/pods":                     `{"kind":"PodList","apiVersion":"v1","items":[]}`,
 			"/api/v1/events":                   `{"kind":"EventList","apiVersion":"v1","items":[]}`,
 			"/api/v1/namespaces":               `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`,
 			"/apis/croft.dev/v1alpha1/tenants": `{"kind":"TenantList","apiVersion":"croft.dev/v1alpha1","items":[]}`,

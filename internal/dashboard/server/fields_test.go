@@ -12,7 +12,7 @@ import (
 
 // fieldPages are the pages that show the fields of testdata/fields.yaml.
 var fieldPages = []string{
-	"/", "/tenants", "/namespaces/shop", "/namespaces/shop/workloads", "/namespaces/shop/jobs", "/namespaces/shop/network",
+	"/", "/tenants", "/walls", "/nodes", "/namespaces/shop", "/namespaces/shop/workloads", "/namespaces/shop/jobs", "/namespaces/shop/network",
 	"/namespaces/shop/hosts", "/namespaces/shop/hosts/gateways", "/namespaces/shop/quota", "/namespaces/shop/access",
 	"/namespaces/shop/workloads/pod/starting", "/namespaces/shop/workloads/pod/starting/log?container=main", "/namespaces/shop/workloads/pod/failed",
 	"/namespaces/shop/workloads/pod/gated", "/namespaces/shop/workloads/pod/pending", "/namespaces/shop/workloads/pod/default",

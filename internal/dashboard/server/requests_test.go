@@ -26,6 +26,8 @@ func TestRequests(t *testing.T) {
 		{"/", 1, ""},
 		{"/tenants", 2, ""},
 		{"/pools", 3, ""},
+		{"/nodes", 7, "croft latency reads nodes, NodeClaims, three reasons of events, and pods: here only those that wait, and those on each of at most 20 nodes"},
+		{"/pools/apps", 7, "as above"},
 		{"/walls", 3, ""},
 		{"/namespaces/shop", 3, ""},
 		{"/namespaces/shop/workloads", 3, ""},

@@ -96,6 +96,8 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 		"/{$}":                              {showStart, true},
 		"/tenants":                          {showTenants, true},
 		"/pools":                            {showPools, true},
+		"/pools/{pool}":                     {showStarts, false},
+		"/nodes":                            {showStarts, false},
 		"/walls":                            {showWalls, true},
 		"/namespaces/{namespace}":           {showOverview, true},
 		"/namespaces/{namespace}/workloads": {showWorkloads, true},

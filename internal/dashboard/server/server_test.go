@@ -12,7 +12,7 @@ import (
 
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
-	"/", "/tenants", "/pools", "/walls", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
+	"/", "/tenants", "/pools", "/pools/apps", "/nodes", "/walls", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
 	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/hosts/gateways",
 	"/namespaces/NS/hosts/routes", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
 	"/namespaces/NS/elevations", "/namespaces/NS/cost",
@@ -57,6 +57,10 @@ func TestHeaders(t *testing.T) {
 		{"a hidden list", user, "GET", "/tenants", nil, 404},
 		{"hidden pools", user, "GET", "/pools", nil, 404},
 		{"pools", admin, "GET", "/pools", nil, 200},
+		{"hidden nodes", user, "GET", "/nodes", nil, 404},
+		{"nodes", admin, "GET", "/nodes", nil, 200},
+		{"nodes of a pool", admin, "GET", "/pools/apps", nil, 200},
+		{"nodes of an invalid pool", admin, "GET", "/pools/$(reboot)", nil, 404},
 		{"hidden walls", user, "GET", "/walls", nil, 404},
 		{"walls", admin, "GET", "/walls", nil, 200},
 		{"an error of the cluster", user, "GET", "/namespaces/shop/workloads", nil, 502},

@@ -78,6 +78,8 @@ func EventReasons() []string { return []string{Nominated, networksAttached, netw
 type Options struct {
 	// Since excludes nodes that were requested earlier, unless it is zero.
 	Since time.Time
+	// SomePods means that not all pods were read: an absent pod may still exist elsewhere.
+	SomePods bool
 }
 
 // Timeline has the times of one node.
@@ -147,11 +149,11 @@ func Build(o Objects, opts Options) []Timeline {
 		if node != nil {
 			found[node.Name] = true
 		}
-		all = append(all, x.buildTimeline(&o.Claims[i], node))
+		all = append(all, x.buildTimeline(&o.Claims[i], node, opts))
 	}
 	for i := range o.Nodes {
 		if !found[o.Nodes[i].Name] {
-			all = append(all, x.buildTimeline(nil, &o.Nodes[i]))
+			all = append(all, x.buildTimeline(nil, &o.Nodes[i], opts))
 		}
 	}
 	findStart := func(t *Timeline) time.Time {
@@ -171,12 +173,12 @@ func Build(o Objects, opts Options) []Timeline {
 }
 
 // buildTimeline collects the times of a node. claim or node may be nil.
-func (x *index) buildTimeline(claim *karpenterv1.NodeClaim, node *corev1.Node) Timeline {
+func (x *index) buildTimeline(claim *karpenterv1.NodeClaim, node *corev1.Node, opts Options) Timeline {
 	t := Timeline{Events: []Event{}}
 	if claim != nil {
 		t.setClaim(claim)
 		t.addClaim(claim)
-		t.addPod(x.findNeed(claim, node), node)
+		t.addPod(x.findNeed(claim, node), node, opts)
 	}
 	if claim != nil {
 		x.addNetworks(&t, claim)

@@ -161,6 +161,42 @@ func (t *Timeline) findEnd(d Definition) (end time.Time, ok bool) {
 	return time.Time{}, false
 }
 
+// Bar is a phase of a timeline, as a picture shows it.
+type Bar struct {
+	Definition
+	// Begin is the time from the first event, and Seconds the duration, in seconds.
+	Begin, Seconds float64
+}
+
+// Bars returns the known phases, except for the totals, in the order of their definitions.
+func (t *Timeline) Bars() []Bar {
+	var bars []Bar
+	for _, d := range Definitions() {
+		seconds, ok := t.Phases[d.Phase]
+		if begin, _ := t.findBegin(d); ok && d.Lane != Totals {
+			bars = append(bars, Bar{d, begin.Sub(t.Events[0].Time).Seconds(), seconds})
+		}
+	}
+	return bars
+}
+
+// TotalSeconds returns the time of the last event, in seconds since the first. It is 0 without events.
+func (t *Timeline) TotalSeconds() float64 {
+	if len(t.Events) == 0 {
+		return 0
+	}
+	return t.Events[len(t.Events)-1].Seconds
+}
+
+// FormatTotal formats the total. An ellipsis follows if the node is not Ready, as far as is known.
+func (t *Timeline) FormatTotal() string {
+	total := FormatSeconds(t.TotalSeconds())
+	if _, ready := t.findTime(NodeReady); !ready {
+		total += " …"
+	}
+	return total
+}
+
 // Sentence describes in one line how long the node took until it was Ready, and which phase
 // took longest. It returns "" if that is unknown.
 func (t *Timeline) Sentence() string {

@@ -106,14 +106,18 @@ func findObservedTime(e *corev1.Event) time.Time {
 }
 
 // addPod adds the times of the pod for which a node was created.
-func (t *Timeline) addPod(n need, node *corev1.Node) {
+func (t *Timeline) addPod(n need, node *corev1.Node, opts Options) {
 	if n.event != nil {
 		t.Pod = n.event.InvolvedObject.Namespace + "/" + n.event.InvolvedObject.Name
 		t.addEvent(PodNominated, findObservedTime(n.event), t.Pod)
 	}
 	if n.pod == nil {
+		state := "is deleted"
+		if opts.SomePods {
+			state = "does not run there, or is deleted"
+		}
 		if n.event != nil {
-			t.addNote("pod %s, for which the node was created, is deleted: its times are unknown", t.Pod)
+			t.addNote("pod %s, for which the node was created, %s: its times are unknown", t.Pod, state)
 		}
 		return
 	}

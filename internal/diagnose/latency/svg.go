@@ -71,12 +71,12 @@ func RenderSVG(all []Timeline) string {
 	}
 	if len(rows) > maxRows {
 		shown = fmt.Sprintf("the slowest %d of %d nodes", maxRows, len(rows))
-		slices.SortStableFunc(rows, func(a, b Timeline) int { return cmp.Compare(b.totalSeconds(), a.totalSeconds()) })
+		slices.SortStableFunc(rows, func(a, b Timeline) int { return cmp.Compare(b.TotalSeconds(), a.TotalSeconds()) })
 		rows = rows[:maxRows]
 	}
 	longest := 1.0
 	for i := range rows {
-		longest = max(longest, rows[i].totalSeconds())
+		longest = max(longest, rows[i].TotalSeconds())
 	}
 	p := &picture{scale: (pictureWidth - namesWidth - totalWidth) / longest}
 	top := p.drawLegend(shown, rows)
@@ -95,9 +95,6 @@ func RenderSVG(all []Timeline) string {
 		pictureWidth, height, p.String())
 	return svg.String()
 }
-
-// totalSeconds returns the time of the last event, in seconds since the first.
-func (t *Timeline) totalSeconds() float64 { return t.Events[len(t.Events)-1].Seconds }
 
 type picture struct {
 	strings.Builder
@@ -146,7 +143,7 @@ func (p *picture) drawLegend(shown string, rows []Timeline) int {
 
 // drawAxis draws lines at round numbers of seconds.
 func (p *picture) drawAxis(longest float64, top, bottom int) {
-	step := findRoundStep(longest / 8)
+	step := FindRoundStep(longest / 8)
 	for at := 0.0; at <= longest; at += step {
 		p.draw("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.toX(at), p.toX(at),
 			top-6, bottom+4)
@@ -155,8 +152,8 @@ func (p *picture) drawAxis(longest float64, top, bottom int) {
 	p.drawText("dim", "end", namesWidth-12, bottom+20, "since the first event")
 }
 
-// findRoundStep returns the next round number of seconds, minutes or hours.
-func findRoundStep(atLeast float64) float64 {
+// FindRoundStep returns the next round number of seconds, minutes or hours, for the lines of a picture.
+func FindRoundStep(atLeast float64) float64 {
 	for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
 		if step >= atLeast {
 			return step
@@ -176,35 +173,28 @@ func (p *picture) drawRow(t *Timeline, y int) {
 	}
 	p.drawText("dim", "end", namesWidth-12, y+28, shortenMiddle(strings.Join(about, " · "), 42))
 	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.toX(0), y+7,
-		t.totalSeconds()*p.scale)
-	for _, d := range Definitions() {
-		seconds, ok := t.Phases[d.Phase]
-		if begin, _ := t.findBegin(d); ok && d.Lane != Totals {
-			p.drawBar(d, begin.Sub(t.Events[0].Time).Seconds(), seconds, y)
-		}
+		t.TotalSeconds()*p.scale)
+	for _, b := range t.Bars() {
+		p.drawBar(b, y)
 	}
-	total := FormatSeconds(t.totalSeconds())
-	if _, ready := t.findTime(NodeReady); !ready {
-		total += " …"
-	}
-	p.drawText("ink", "start", p.toX(t.totalSeconds())+8, y+13, total)
+	p.drawText("ink", "start", p.toX(t.TotalSeconds())+8, y+13, t.FormatTotal())
 }
 
 // drawBar draws a phase. Concurrent phases are drawn below the main ones.
-func (p *picture) drawBar(d Definition, from, seconds float64, y int) {
-	height, width := barHeight, seconds*p.scale
-	if d.Lane != Main {
-		y, height = y+below[d.Lane], laneHeight
+func (p *picture) drawBar(b Bar, y int) {
+	height, width := barHeight, b.Seconds*p.scale
+	if b.Lane != Main {
+		y, height = y+below[b.Lane], laneHeight
 	}
 	p.draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
-		p.toX(from), y, width, height, colors[d.Phase].fill, escapeXML(fmt.Sprintf("%s %s: %s", d.Phase.Title(), FormatSeconds(seconds),
-			d.Description)))
-	label := FormatSeconds(seconds)
-	if d.Lane != Main || width < float64(8*len(label)) {
+		p.toX(b.Begin), y, width, height, colors[b.Phase].fill, escapeXML(fmt.Sprintf("%s %s: %s", b.Phase.Title(), FormatSeconds(b.Seconds),
+			b.Description)))
+	label := FormatSeconds(b.Seconds)
+	if b.Lane != Main || width < float64(8*len(label)) {
 		return
 	}
 	p.draw("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",
-		p.toX(from)+width/2, y+13, colors[d.Phase].ink, label)
+		p.toX(b.Begin)+width/2, y+13, colors[b.Phase].ink, label)
 }
 
 // FormatSeconds formats a number of seconds: 57s, 2m5s.

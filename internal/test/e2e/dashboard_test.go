@@ -212,6 +212,7 @@ func dashboardStranger(t *testing.T, d *dashboardCluster) {
 		{Name: "a form", Path: "/namespaces/shop/try", status: 404, shows: missing},
 		{Name: "tenants", Path: "/tenants", status: 404, shows: missing},
 		{Name: "pools", Path: "/pools", status: 404, shows: missing},
+		{Name: "starts of nodes", Path: "/nodes", status: 404, shows: missing},
 		{Name: "walls", Path: "/walls", status: 404, shows: missing},
 		{Name: "costs", Path: "/namespaces/shop/cost", status: 404, shows: missing},
 		{Name: "elevations", Path: "/namespaces/shop/elevations", status: 404, shows: missing},
@@ -314,6 +315,7 @@ spec:
 // dashboardPlatformAdmin fails if a platform admin does not see each tenant, and the platform's pages.
 func dashboardPlatformAdmin(t *testing.T, d *dashboardCluster) {
 	d.croft(t, "verify", "--record")
+	d.addBreach(t)
 	d.browse(t, "pat", nil, []visit{
 		{Name: "start", Path: "/", Screenshot: true, shows: []string{"Your tenants", "shop", "bank", "Platform"}},
 		{Name: "tenants", Steps: []step{press("Tenants")}, Screenshot: true, shows: []string{"alive, on", "Search", "shop", "bank"}},
@@ -321,12 +323,32 @@ func dashboardPlatformAdmin(t *testing.T, d *dashboardCluster) {
 		{Name: "another tenant", Steps: []step{press("bank")}, shows: []string{"Tenant bank"}},
 		{Name: "its workloads", Steps: []step{press("Workloads")}, shows: []string{"loans"}},
 		{Name: "pools", Path: "/pools", Screenshot: true, shows: []string{"Failed launches", "bank-nodes", "m5.large"}},
-		{Name: "walls", Path: "/walls", Screenshot: true, shows: []string{"Walls of demo", "held", "Refused pods", "reports"}},
+		{Name: "starts", Steps: []step{press("Starts of nodes")}, Screenshot: true, shows: []string{"Where the time of the nodes went", "decision", "bank-nodes", "croft latency --since 0"}},
+		{Name: "starts in a pool", Path: "/pools/bank-nodes", shows: []string{"Starts of nodes of pool bank-nodes", "--pool bank-nodes"}},
+		{Name: "walls", Path: "/walls", Screenshot: true, shows: []string{"Walls of demo", "held", "Verifications", "nodes/planted", "Refused pods", "reports"}},
 		{Name: "platform cost", Path: "/costs", Screenshot: true, shows: []string{"Cost of the platform", "1130.00 expected", "bank"}},
 		{Name: "approval", Path: "/namespaces/shop/elevations", Steps: []step{press("Approve")}, Screenshot: true, shows: []string{"oidc:jane requests the role operator", "croft elevate approve oidc-jane-"}},
 		{Name: "approved", Steps: []step{press("Approve")}, shows: []string{"oidc:pat", "Record"}},
 		{Name: "restart", Path: "/namespaces/bank/workloads/deployment/loans", Steps: []step{press("Restart")}, shows: []string{"Restart deployment/loans?"}},
 	})
+}
+
+// addBreach adds an earlier result with a breach to the history of verify.
+func (d *dashboardCluster) addBreach(t *testing.T) {
+	t.Helper()
+	var platform v1alpha1.Platform
+	d.get(t, "", v1alpha1.PlatformName, &platform)
+	if platform.Status.Verify == nil {
+		t.Fatal("croft verify --record has recorded nothing")
+	}
+	before := platform.DeepCopy()
+	earlier := *platform.Status.Verify
+	earlier.Time = metav1.NewTime(earlier.Time.Add(-day))
+	earlier.Held, earlier.Breached, earlier.FirstBreach = earlier.Held-1, 1, "nodes/planted"
+	platform.Status.VerifyHistory = append(platform.Status.VerifyHistory, earlier)
+	if err := d.admin.Status().Patch(t.Context(), &platform, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // listPages returns visits to all pages of the namespace shop, most of them by links. The screenshots
@@ -350,6 +372,7 @@ func (d *dashboardCluster) listPages() []visit {
 		{Name: "access", Steps: []step{press("Access")}, Screenshot: true, shows: []string{"Who has access", "Group oidc:team-a", "Your access"}},
 		{Name: "try form", Steps: []step{press("Try")}, shows: []string{"Manifests in YAML or JSON"}},
 		{Name: "nodes of the tenant", Path: "/pools", shows: []string{"Pools and nodes", "m5.large"}},
+		{Name: "starts of the tenant's nodes", Steps: []step{press("Starts of nodes")}, shows: []string{"You may not list NodeClaims", "m5.large"}},
 	}
 }
 
