@@ -18,11 +18,11 @@ import (
 // at its end.
 func (c *cluster) testConsent(t *testing.T) {
 	const allowed, other = 443, 80
-	declare := func(callers, calls string) {
+	const callers = "network: {callers: {blue: {ports: [443]}}}, "
+	const calls = "network: {calls: {red: {}}}, "
+	declare := func(red, blue string) {
 		t.Helper()
-		c.declare(t, strings.NewReplacer(
-			"red: {", "red: {network: {callers: "+callers+"}, ",
-			"blue: {", "blue: {network: {calls: "+calls+"}, ").Replace(packetTenants))
+		c.declare(t, strings.NewReplacer("red: {", "red: {"+red, "blue: {", "blue: {"+blue).Replace(packetTenants))
 	}
 	assertOpen := func(port int, agreed ...connection) {
 		t.Helper()
@@ -30,12 +30,12 @@ func (c *cluster) testConsent(t *testing.T) {
 			t.Errorf("port %d: connections that the declaration does not have: %v", port, wrong)
 		}
 	}
-	declare("{blue: {ports: [443]}}", "{}")
+	declare(callers, "")
 	assertOpen(allowed)
-	declare("{}", "{red: {}}")
+	declare("", calls)
 	assertOpen(allowed)
 
-	declare("{blue: {ports: [443]}}", "{red: {}}")
+	declare(callers, calls)
 	for _, namespace := range packetNamespaces["red"] {
 		eventually(t, moments, "the policy for the caller", func(ctx context.Context) error {
 			key := client.ObjectKey{Namespace: namespace, Name: network.CallerPolicy + "-blue"}
@@ -47,7 +47,7 @@ func (c *cluster) testConsent(t *testing.T) {
 	assertOpen(other)
 
 	end := time.Now().Add(20 * time.Second).Truncate(time.Second)
-	declare("{blue: {ports: [443], until: '"+end.UTC().Format(time.RFC3339)+"'}}", "{red: {}}")
+	declare(strings.Replace(callers, "[443]", "[443], until: '"+end.UTC().Format(time.RFC3339)+"'", 1), calls)
 	address := "tcp/" + c.addresses(t, "red", allowed)[0]
 	eventually(t, moments, "the connection to close at its end", func(context.Context) error {
 		outcome, after := c.dial(t, "blue", address)[address], time.Since(end)
