@@ -23,10 +23,10 @@ var wallAlerts = []Alert{
 		For: time.Minute, Severity: Critical,
 		Summary: "Pods of tenant {{ $labels.caller }} can connect to tenant {{ $labels.tenant }}, although the consent ended at " +
 			"{{ humanizeTimestamp $value }}",
-		Meaning: "no operator was running at the end of the consent, or it cannot delete the network policies. They allow the " +
-			"connection until then. No other connection is open",
-		Fix: "start the operator: it closes the connection within seconds. If it runs, correct the Tenant, or the right that its " +
-			"log names. If the connection must close before, delete the policy that `croft doctor` names",
+		Meaning: "no operator was running at the end of the consent, or the operator cannot delete the network policies of the " +
+			"connection. They allow it until they are deleted. All other walls stay in force",
+		Fix: "start the operator: it closes the connection within seconds. If it runs, correct the Tenant, or grant the right " +
+			"that its log names. To close the connection without the operator, delete the policy that `croft doctor` names",
 		Run: "croft doctor; croft reach --from CALLER --to TENANT",
 	},
 	{

@@ -15,6 +15,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/operate/metric"
 	"croft.dev/croft/internal/operate/operator/operatortest"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // awaitConnection waits until a namespace has the policy for a caller, or no longer has it.
@@ -114,7 +115,7 @@ func (c laterClock) Since(at time.Time) time.Duration { return c.Now().Sub(at) }
 // TenantCaller. The next operator starts after the end, and has to close both within the time that
 // docs/how-to/connections.md promises.
 func connectionsEnded(f *fixture, stop *func()) {
-	const policy, promised = "croft-accept-api", 5 * time.Second
+	const policy = "croft-accept-api"
 	end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	until := v1alpha1.ConsentEnd(end.Format(time.RFC3339))
 	called, caller := operatortest.NewTenant("overdue", "apps"), operatortest.NewTenant("guest", "apps")
@@ -138,7 +139,7 @@ func connectionsEnded(f *fixture, stop *func()) {
 	f.awaitConnection("overdue", "guest", false)
 	f.awaitConnection("overdue-2", "guest", false)
 	f.awaitPolicy("overdue-2", policy, false)
-	if took := time.Since(started); took > promised {
+	if took := time.Since(started); took > network.ClosingTime {
 		f.Errorf("the operator closed the connections %s after its start", took)
 	}
 	f.awaitEnd(time.Time{})

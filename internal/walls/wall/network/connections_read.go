@@ -17,6 +17,14 @@ type OpenConnection struct {
 	End time.Time
 }
 
+// ClosingTime is the time in which an operator that runs, or starts, closes a connection that has ended.
+const ClosingTime = 5 * time.Second
+
+// HasExpired reports whether the connection should be closed by now.
+func (c OpenConnection) HasExpired(now time.Time) bool {
+	return !c.End.IsZero() && now.Sub(c.End) > ClosingTime
+}
+
 // ReadConnection reads the connection that a policy allows from the metadata that croft writes. ok is
 // false for all other objects.
 func ReadConnection(policy metav1.Object) (c OpenConnection, ok bool) {
