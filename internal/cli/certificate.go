@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,11 +35,13 @@ func newCertificate(a *app) *cobra.Command {
 		Short: "Try the walls of a tenant, and print an attestation of the result",
 		Long: `Try the walls of a tenant, and print an attestation of the result: an in-toto statement
 with the attacks that the walls stopped, croft's version, the cluster, the time, and a
-digest of the objects of the tenant's walls.
+digest of the objects of the tenant's walls. It names the open connections to other
+tenants, with the end of the consent.
 
 The command tries the attacks of croft verify --tenant: dry runs, as the tenant's people.
-It needs the same rights, and changes nothing. If the walls do not stop every attack, it
-prints the results and no attestation.
+It needs the same rights, and changes nothing. If the walls do not stop every attack, or a
+connection to another tenant is open after its end, it prints the results and no
+attestation.
 
 With --key, the statement is signed with an Ed25519 key, and printed in a DSSE envelope.
 openssl genpkey -algorithm ed25519 generates such a key.`,
@@ -87,7 +90,7 @@ func (a *app) runCertificate(ctx context.Context, o certificateOptions) error {
 	}
 	if !statement.Predicate.Verified {
 		a.printResults(results, false, 0)
-		return failuref("no attestation: tenant %s's walls did not stop every attack", o.tenant)
+		return failuref("no attestation: %s", explainUnverified(&statement.Predicate))
 	}
 	if key == nil {
 		return formatJSON.print(a.out, statement)
@@ -123,7 +126,20 @@ func (a *app) tryAllAttacks(ctx context.Context, s stage, timeout time.Duration)
 	return results, nil
 }
 
-// buildPredicate returns the cluster, the tenant and the user of a run of attacks.
+// explainUnverified returns why there is no attestation.
+func explainUnverified(p *certificate.Predicate) string {
+	var reasons []string
+	for _, c := range p.ListExpired() {
+		reasons = append(reasons, fmt.Sprintf("the consent to connections from tenant %s to tenant %s ended at %s, and they are still open: "+
+			"the operator closes them when it runs; `croft doctor` names the policy", c.Caller, c.Callee, c.Until.UTC().Format(time.RFC3339)))
+	}
+	if len(reasons) == 0 || len(p.Attacks.Failed) > 0 {
+		reasons = append(reasons, fmt.Sprintf("tenant %s's walls did not stop every attack", p.Tenant))
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// buildPredicate returns the cluster, the tenant and its connections after a run of attacks.
 func (a *app) buildPredicate(ctx context.Context, e *estate.Estate, tenant string) (certificate.Predicate, error) {
 	p := certificate.Predicate{Tenant: tenant, At: time.Now().UTC().Truncate(time.Second), Version: version.String()}
 	config, err := a.loadConfig()
@@ -146,6 +162,11 @@ func (a *app) buildPredicate(ctx context.Context, e *estate.Estate, tenant strin
 	if err := c.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system); err != nil {
 		return p, failuref("reading the cluster's identity (namespace kube-system): %w", explainUnreachable(err))
 	}
+	open, err := verify.ListConnections(ctx, c, tenant)
+	if err != nil {
+		return p, toFailure(explainUnreachable(err))
+	}
+	p.Connections = certificate.ListConnections(open, p.At)
 	p.Cluster = certificate.Cluster{Name: e.Platform.ClusterName, UID: string(system.UID), Kubernetes: info.GitVersion}
 	if version.MutationScore != "" {
 		score, err := strconv.ParseFloat(version.MutationScore, 64)

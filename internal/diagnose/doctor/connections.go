@@ -13,6 +13,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // gatherAgreements reads the policies for connections between tenants.
@@ -31,9 +32,6 @@ func (g *gatherer) gatherAgreements(ctx context.Context) {
 		}
 	}
 }
-
-// closing is the time that a running operator needs at most to close a connection.
-const closing = 5 * time.Second
 
 // checkConnections reports connections between tenants that are open although they have ended, or
 // although the two tenants do not both agree. The operator may have been down at their end.
@@ -67,7 +65,7 @@ func checkConnections(s *Snapshot) []Finding {
 // explainOpen returns why a connection should be closed, or "". until is the end in the annotation
 // of its policy.
 func (s *Snapshot) explainOpen(tenant, other, until string) string {
-	if end, err := time.Parse(time.RFC3339, until); err == nil && s.Now.Sub(end) > closing {
+	if end, err := time.Parse(time.RFC3339, until); err == nil && s.Now.Sub(end) > network.ClosingTime {
 		return fmt.Sprintf("the connection between %s and %s ended at %s", tenant, other, end.UTC().Format(time.RFC3339))
 	}
 	t := s.Estate.FindTenant(tenant)

@@ -20,7 +20,8 @@ or time() - max(croft_operator_heartbeat_timestamp_seconds) > 60`,
 		For: 2 * time.Minute, Severity: Critical,
 		Summary: "No croft operator has renewed its heartbeat",
 		Meaning: "no operator leads, or no operator can write. The walls stay in force, since the API server enforces them; " +
-			"but no operator reverts drift, and new tenants get no walls, and therefore no access",
+			"but no operator reverts drift, closes connections between tenants at their end, or gives new tenants walls, " +
+			"and therefore access",
 		Fix: "start the operator, or read in its log why it stops; if it runs, check that Prometheus scrapes it, and that " +
 			"it may write the Lease `croft-operator`",
 		Run: "croft doctor; kubectl -n croft-system get deployments,pods,leases",

@@ -10,9 +10,25 @@ var wallRecords = []Record{
 	// The API server counts an ordinary denial as invalid_error.
 	{"croft:policy_errors:rate5m", `sum by (policy, error_type) (
   rate(apiserver_validating_admission_policy_check_total{policy=~"croft-.*", error_type=~"compile_error|out_of_budget"}[5m]))`},
+	// Nothing closes a connection while no operator runs, and then its series ends with the operator's.
+	// The rule keeps its own last result as long as there is no heartbeat. A connection that was closed
+	// before is not in this result.
+	{"croft:connection_end_timestamp_seconds:last", `max by (tenant, caller) (croft_connection_end_timestamp_seconds)
+or (croft:connection_end_timestamp_seconds:last unless on () croft_operator_heartbeat_timestamp_seconds)`},
 }
 
 var wallAlerts = []Alert{
+	{
+		Name: "CroftConnectionNotClosed", Expr: `croft:connection_end_timestamp_seconds:last < time() - 60`,
+		For: time.Minute, Severity: Critical,
+		Summary: "Pods of tenant {{ $labels.caller }} can connect to tenant {{ $labels.tenant }}, although the consent ended at " +
+			"{{ humanizeTimestamp $value }}",
+		Meaning: "no operator was running at the end of the consent, or the operator cannot delete the network policies of the " +
+			"connection. They allow it until they are deleted. All other walls stay in force",
+		Fix: "start the operator: it closes the connection within seconds. If it runs, correct the Tenant, or grant the right " +
+			"that its log names. To close the connection without the operator, delete the policy that `croft doctor` names",
+		Run: "croft doctor; croft reach --from CALLER --to TENANT",
+	},
 	{
 		Name: "CroftPlatformChanged", Expr: `sum by (kind) (increase(croft_repairs_total{tenant=""}[10m])) > 0`,
 		Severity: Warning,

@@ -38,6 +38,7 @@ var well = map[string]string{
 	`croft_tenant_status_condition{tenant="shop",condition="Enforced",status="True",reason="Enforced"}`: `1x240`,
 	`croft_tenant_quota_used_ratio{tenant="shop",resource="pods"}`:                                      `0.5x240`,
 	`croft_quota_shares_moved_total{tenant="shop"}`:                                                     `0+1x240`,
+	`croft_connection_end_timestamp_seconds{tenant="shop",caller="billing"}`:                            `14100x234 stale`,
 	`croft_interfaces{network="n3",state="attached"}`:                                                   `9x240`,
 	`croft_network_addresses_used{network="n3",zone="us-west-2a"}`:                                      `9x240`,
 	`croft_network_addresses{network="n3",zone="us-west-2a"}`:                                           `32x240`,
@@ -139,6 +140,23 @@ var alertCases = map[string]alertCase{
 		silent:  map[string]string{`croft_repairs_total{tenant="shop",kind="RoleBinding"}`: `0x20 9x220`, `croft_repairs_total{tenant="",kind="ClusterRole"}`: `0+1x240`},
 		labels:  map[string]string{"tenant": "shop", "kind": "RoleBinding"},
 		summary: "RoleBinding objects of tenant shop are changed repeatedly",
+		at:      time.Hour,
+	},
+	"CroftConnectionNotClosed": {
+		// The operator stops after ten minutes, before the end.
+		fires: map[string]string{
+			`croft_operator_heartbeat_timestamp_seconds`:                               `0+60x10 stale`,
+			`croft_connection_end_timestamp_seconds{tenant="shop",caller="billing"}`:   `900x10 stale`,
+			`croft_connection_end_timestamp_seconds{tenant="shop",caller="later"}`:     `9000x10 stale`,
+			`croft_connection_end_timestamp_seconds{tenant="shop",caller="withdrawn"}`: `900x5 stale`,
+		},
+		// The operator closes it at the end.
+		silent: map[string]string{
+			`croft_operator_heartbeat_timestamp_seconds`:                             `0+60x240`,
+			`croft_connection_end_timestamp_seconds{tenant="shop",caller="billing"}`: `900x15 stale`,
+		},
+		labels:  map[string]string{"tenant": "shop", "caller": "billing"},
+		summary: "Pods of tenant billing can connect to tenant shop, although the consent ended at 1970-01-01 00:15:00 +0000 UTC",
 		at:      time.Hour,
 	},
 	"CroftVerifyBreached": {

@@ -139,6 +139,38 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestConnectionOfStoppedOperator follows CroftConnectionNotClosed while the operator is stopped for
+// an hour, and after it has closed the connection. It fails if the alert ends while the connection is
+// open, or names one that was closed earlier.
+func TestConnectionOfStoppedOperator(t *testing.T) {
+	const name = "CroftConnectionNotClosed"
+	i := slices.IndexFunc(oncall.Alerts(), func(a oncall.Alert) bool { return a.Name == name })
+	if i < 0 {
+		t.Fatal("there is no such alert")
+	}
+	alert := oncall.Alerts()[i]
+	firing := []expected{{
+		Labels: map[string]string{"severity": string(alert.Severity), "tenant": "shop", "caller": "billing"},
+		Annotations: map[string]string{
+			"summary":     "Pods of tenant billing can connect to tenant shop, although the consent ended at 1970-01-01 00:20:00 +0000 UTC",
+			"runbook_url": alert.Runbook(), "description": strings.ToUpper(alert.Meaning[:1]) + alert.Meaning[1:] + ".",
+		},
+	}}
+	test := evaluation{
+		Name: name, Interval: "1m",
+		InputSeries: inputs(map[string]string{
+			`croft_operator_heartbeat_timestamp_seconds`:                               `0+60x10 stale _x58 4200+60x100`,
+			`croft_connection_end_timestamp_seconds{tenant="shop",caller="billing"}`:   `1200x10 stale`,
+			`croft_connection_end_timestamp_seconds{tenant="shop",caller="withdrawn"}`: `1200x5 stale`,
+		}),
+		Alerts: []evaluatedAlert{{"15m", name, nil}, {"20m", name, nil}, {"25m", name, firing}, {"69m", name, firing}, {"75m", name, nil}, {"120m", name, nil}},
+	}
+	file := buildRuleFile(t, "test.yaml", map[string]any{"rule_files": []string{rules(t)}, "evaluation_interval": "1m", "tests": []evaluation{test}})
+	if out, err := promtool(t, "test", "rules", file); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func inputs(series map[string]string) []inputSeries {
 	var all []inputSeries
 	for _, name := range slices.Sorted(maps.Keys(series)) {

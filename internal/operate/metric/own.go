@@ -87,6 +87,13 @@ var (
 		Help: "Fraction of a tenant's budget that is spent in this month, in whole percent; tenants without a budget or a " +
 			"figure are left out.",
 	}
+	// ConnectionEnd is the end of a connection between two tenants.
+	ConnectionEnd = Metric{
+		Name: "croft_connection_end_timestamp_seconds", Type: Gauge, Process: Operator,
+		Labels: []Label{{"tenant", "the called tenant"}, {Name: "caller"}},
+		Help: "Unix time at which the operator closes a connection between two tenants that is open in the cluster; " +
+			"connections without an end are left out.",
+	}
 	// PolicyInfo maps admission policies to walls.
 	PolicyInfo = Metric{
 		Name: "croft_policy_info", Type: Gauge, Process: Operator,
@@ -233,7 +240,7 @@ var (
 func Own() []Metric {
 	all := []Metric{
 		Repairs, Retries, SharesMoved, Heartbeat, BuildInfo,
-		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, BudgetSpent, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
+		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, BudgetSpent, ConnectionEnd, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 		LedgerStored, LedgerEstimated, LedgerStoreErrors, LedgerQueries, LedgerDuration, LedgerCost,

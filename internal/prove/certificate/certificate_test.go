@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"croft.dev/croft/internal/prove/certificate"
 	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 func object(name string) client.Object {
@@ -53,6 +55,40 @@ func TestVerified(t *testing.T) {
 	}
 	if s := statement(t, nil, held); !slices.Equal(s.Predicate.Attacks.Held["network"], []string{"call"}) {
 		t.Errorf("%+v", s.Predicate.Attacks)
+	}
+}
+
+// TestConnectionsAreNamed expects the connections of the tenant in the statement, and no verified
+// statement while a connection is open after its end.
+func TestConnectionsAreNamed(t *testing.T) {
+	held := verify.Result{Wall: "network", Name: "call", Result: verify.Held}
+	end := time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)
+	open := []network.OpenConnection{{Caller: "billing", Callee: "shop", End: end}, {Caller: "shop", Callee: "mail"}}
+	for _, test := range []struct {
+		name    string
+		at      time.Time
+		expired int
+	}{
+		{"before the end", end.Add(-time.Hour), 0},
+		{"while the operator closes it", end.Add(network.ClosingTime), 0},
+		{"after the end", end.Add(network.ClosingTime + time.Second), 1},
+	} {
+		s, err := certificate.New(certificate.Predicate{Tenant: "shop", At: test.at, Connections: certificate.ListConnections(open, test.at)}, nil, []verify.Result{held})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mail := `,{"caller":"shop","callee":"mail"}`
+		want := `"connections":[{"caller":"billing","callee":"shop","until":"2027-02-01T00:00:00Z"}` + mail
+		if test.expired > 0 {
+			want = `"connections":[{"caller":"billing","callee":"shop","until":"2027-02-01T00:00:00Z","expired":true}` + mail
+		}
+		if !strings.Contains(string(text), want) || s.Predicate.Verified != (test.expired == 0) || len(s.Predicate.ListExpired()) != test.expired {
+			t.Errorf("%s: %s", test.name, text)
+		}
 	}
 }
 

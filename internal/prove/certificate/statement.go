@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/prove/verify"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // These are the types of a statement; see https://github.com/in-toto/attestation.
@@ -40,7 +41,7 @@ type Subject struct {
 type Predicate struct {
 	Tenant string `json:"tenant"`
 	// Verified reports whether every attack that could be tried was refused by the expected
-	// rule.
+	// rule, and no connection has expired.
 	Verified bool `json:"verified"`
 	// At is the time at which the attacks were finished.
 	At time.Time `json:"at"`
@@ -51,6 +52,19 @@ type Predicate struct {
 	// detects, as measured by the release's tests. It is absent if unknown.
 	MutationScore *float64 `json:"mutationScore,omitempty"`
 	Attacks       Attacks  `json:"attacks"`
+	// Connections are the open connections between the tenant and other tenants.
+	Connections []Connection `json:"connections,omitempty"`
+}
+
+// Connection is a connection between two tenants that croft's network policies allow, because both
+// agreed to it. The caller's pods connect to the callee's.
+type Connection struct {
+	Caller string `json:"caller"`
+	Callee string `json:"callee"`
+	// Until is the end of the consent, if it has one.
+	Until *time.Time `json:"until,omitempty"`
+	// Expired reports that the consent has ended, and that the connection is still open.
+	Expired bool `json:"expired,omitempty"`
 }
 
 // Cluster identifies the cluster.
@@ -91,7 +105,7 @@ func New(p Predicate, objects []client.Object, results []verify.Result) (*Statem
 		}
 		failed[r.Wall] = append(failed[r.Wall], r.Name)
 	}
-	p.Verified = len(p.Attacks.Held) > 0 && len(p.Attacks.Failed) == 0
+	p.Verified = len(p.Attacks.Held) > 0 && len(p.Attacks.Failed) == 0 && len(p.ListExpired()) == 0
 	digest, err := hashObjects(objects)
 	if err != nil {
 		return nil, err
@@ -100,6 +114,24 @@ func New(p Predicate, objects []client.Object, results []verify.Result) (*Statem
 		Type: StatementType, PredicateType: PredicateType, Predicate: p,
 		Subject: []Subject{{Name: "croft.dev/tenant/" + p.Tenant, Digest: map[string]string{"sha256": digest}}},
 	}, nil
+}
+
+// ListConnections returns the connections of a Predicate at a time.
+func ListConnections(open []network.OpenConnection, at time.Time) []Connection {
+	var all []Connection
+	for _, c := range open {
+		connection := Connection{Caller: c.Caller, Callee: c.Callee, Expired: c.HasExpired(at)}
+		if !c.End.IsZero() {
+			connection.Until = &c.End
+		}
+		all = append(all, connection)
+	}
+	return all
+}
+
+// ListExpired returns the connections that should be closed.
+func (p *Predicate) ListExpired() []Connection {
+	return slices.DeleteFunc(slices.Clone(p.Connections), func(c Connection) bool { return !c.Expired })
 }
 
 // hashObjects returns the hash of the objects in the order of their names.

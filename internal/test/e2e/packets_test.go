@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,14 +45,21 @@ tenants:
 // packetNamespaces are the namespaces of the tenants, by tenant.
 var packetNamespaces = map[string][]string{"red": {"red", "red-ci"}, "green": {"green"}, "blue": {"blue"}}
 
-// bothProtocols is a Service of TCP and UDP.
-const bothProtocols = `
+// webPort is the port of the pods' servers of TCP and UDP. They also accept TCP on 80 and 443.
+const webPort = 8080
+
+// webService is a Service with all ports of the pods' servers.
+const webService = `
 apiVersion: v1
 kind: Service
 metadata: {name: web}
 spec:
   selector: {app: web}
-  ports: [{name: tcp, port: 8080, protocol: TCP}, {name: udp, port: 8080, protocol: UDP}]
+  ports:
+    - {name: tcp, port: 8080, protocol: TCP}
+    - {name: udp, port: 8080, protocol: UDP}
+    - {name: http, port: 80, protocol: TCP}
+    - {name: https, port: 443, protocol: TCP}
 `
 
 // TestPackets compares `croft reach` with packets: each pod connects to each other one over TCP
@@ -66,13 +75,13 @@ func TestPackets(t *testing.T) {
 	for _, namespace := range slices.Concat(slices.Collect(maps.Values(packetNamespaces))...) {
 		c.kubectl(t, pod("web", "restartPolicy: Always", "ports: [{containerPort: 8080}]"), "apply", "-n", namespace, "-f", "-").exits(t, 0)
 		c.kubectl(t, "", "label", "pod/web", "app=web", "-n", namespace).exits(t, 0)
-		c.kubectl(t, bothProtocols, "apply", "-n", namespace, "-f", "-").exits(t, 0)
+		c.kubectl(t, webService, "apply", "-n", namespace, "-f", "-").exits(t, 0)
 	}
 	for _, namespace := range slices.Concat(slices.Collect(maps.Values(packetNamespaces))...) {
 		c.kubectl(t, "", "wait", "pod/web", "-n", namespace, "--for=condition=Ready", "--timeout", patience.String()).exits(t, 0)
 	}
 	t.Run("declared", func(t *testing.T) {
-		if wrong := findUndeclared(c.matrix(t)); len(wrong) > 0 {
+		if wrong := findUndeclared(c.matrix(t, webPort, "tcp", "udp")); len(wrong) > 0 {
 			t.Errorf("connections that the declaration does not have: %v", wrong)
 		}
 		const metadata, server = "tcp/169.254.169.254:80", "tcp/10.96.0.1:443"
@@ -100,6 +109,7 @@ func TestPackets(t *testing.T) {
 			}
 		}
 	})
+	t.Run("consent", c.testConsent)
 	t.Run("windows", c.testWindows)
 	if err := c.Stop("croft"); err != nil { // it would repair the policies
 		t.Fatal(err)
@@ -126,7 +136,7 @@ func TestPackets(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if wrong := findUndeclared(c.matrix(t)); len(wrong) == 0 {
+			if wrong := findUndeclared(c.matrix(t, webPort, "tcp", "udp")); len(wrong) == 0 {
 				t.Error("neither packets nor croft reach show the mistake")
 			}
 		})
@@ -209,8 +219,8 @@ var mistakes = []struct {
 type connection struct{ from, to, protocol string }
 
 // findUndeclared lists the connections that are open although the namespaces belong to different
-// tenants, or closed although they belong to one.
-func findUndeclared(matrix map[connection]bool) []connection {
+// tenants, or closed although they belong to one. Agreed connections must be open, too.
+func findUndeclared(matrix map[connection]bool, agreed ...connection) []connection {
 	tenants := map[string]string{}
 	for tenant, namespaces := range packetNamespaces {
 		for _, namespace := range namespaces {
@@ -219,23 +229,23 @@ func findUndeclared(matrix map[connection]bool) []connection {
 	}
 	var wrong []connection
 	for each, open := range matrix {
-		if open != (tenants[each.from] == tenants[each.to]) {
+		if open != (tenants[each.from] == tenants[each.to] || slices.Contains(agreed, each)) {
 			wrong = append(wrong, each)
 		}
 	}
 	return wrong
 }
 
-// matrix returns the connections that croft reach reports as open, and fails unless packets pass
-// on exactly these.
-func (c *cluster) matrix(t *testing.T) map[connection]bool {
+// matrix returns the connections to a port that croft reach reports as open, and fails unless
+// packets pass on exactly these.
+func (c *cluster) matrix(t *testing.T, port int, protocols ...string) map[connection]bool {
 	t.Helper()
 	all := slices.Concat(slices.Collect(maps.Values(packetNamespaces))...)
 	open := map[connection]bool{}
 	want := map[string]map[string]bool{} // by source, and by address
-	for _, protocol := range []string{"tcp", "udp"} {
+	for _, protocol := range protocols {
 		var reach struct{ Namespaces []netpol.Row }
-		out := c.croft(t, "reach", "--port=8080", "--protocol", strings.ToUpper(protocol), "-o", "json").exits(t, 0)
+		out := c.croft(t, "reach", fmt.Sprintf("--port=%d", port), "--protocol", strings.ToUpper(protocol), "-o", "json").exits(t, 0)
 		if err := json.Unmarshal([]byte(out.stdout), &reach); err != nil {
 			t.Fatal(err, out)
 		}
@@ -249,7 +259,7 @@ func (c *cluster) matrix(t *testing.T) map[connection]bool {
 				}
 				reaches := slices.Contains(row.Reaches, to)
 				open[connection{row.Namespace, to, protocol}] = reaches
-				for _, address := range c.addresses(t, to) {
+				for _, address := range c.addresses(t, to, port) {
 					want[row.Namespace][protocol+"/"+address] = reaches
 				}
 			}
@@ -268,14 +278,15 @@ func (c *cluster) matrix(t *testing.T) map[connection]bool {
 	return open
 }
 
-// addresses are the addresses of a namespace's pod and Service.
-func (c *cluster) addresses(t *testing.T, namespace string) []string {
+// addresses are the addresses of a namespace's pod and Service, with a port.
+func (c *cluster) addresses(t *testing.T, namespace string, port int) []string {
 	t.Helper()
 	var web corev1.Pod
 	c.get(t, namespace, "web", &web)
 	var service corev1.Service
 	c.get(t, namespace, "web", &service)
-	return []string{web.Status.PodIP + ":8080", service.Spec.ClusterIP + ":8080"}
+	number := strconv.Itoa(port)
+	return []string{net.JoinHostPort(web.Status.PodIP, number), net.JoinHostPort(service.Spec.ClusterIP, number)}
 }
 
 // dial returns "open" or an error for each address, such as tcp/10.244.1.2:8080, that a

@@ -21,7 +21,7 @@ import (
 // if a connection opens where none may, or stays open.
 func (c *cluster) testWindows(t *testing.T) {
 	const from, to = "green", "blue"
-	target := c.addresses(t, to)[0]
+	target := c.addresses(t, to, webPort)[0]
 	restart := func(component string) func(*testing.T) {
 		return func(t *testing.T) {
 			if err := c.Stop(component); err != nil {

@@ -1,7 +1,7 @@
 // Command probe is the program in the image of real nodes' containers: a server, and the
 // clients that tests run in pods. It is small, static, and needs no other file.
 //
-//	probe serve                  HTTP on ports 80 and 8080, and UDP on 8080, until SIGTERM
+//	probe serve                  HTTP on ports 80, 443 and 8080, and UDP on 8080, until SIGTERM
 //	probe pause                  wait for SIGTERM
 //	probe dial NETWORK/ADDRESS…  connect by tcp or udp, and print the outcome for each
 //	probe watch DURATION ADDRESS…  print when TCP connections to each address open
@@ -31,8 +31,11 @@ import (
 	"croft.dev/croft/internal/prove/dial"
 )
 
-// ports are the servers' ports: the images that real nodes replace listen on either.
-var ports = []string{":80", ":8080"}
+// ports are the servers' ports: the images that real nodes replace listen on one of them.
+var ports = []string{":80", ":443", datagramPort}
+
+// datagramPort is the port of the servers of TCP and UDP.
+const datagramPort = ":8080"
 
 func main() {
 	if len(os.Args) < 2 {
@@ -74,7 +77,7 @@ func runServers([]string) error {
 	if err != nil {
 		return err
 	}
-	datagrams, err := net.ListenPacket("udp", ports[1])
+	datagrams, err := net.ListenPacket("udp", datagramPort)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package statemetrics exports the state of declared objects as metrics: conditions, quota
-// use, policies and the last run of croft verify. The metrics are computed from the cache
+// use, connections between tenants, policies and the last run of croft verify. The metrics are computed from the cache
 // for each scrape, so that no series of a deleted object remains.
 package statemetrics
 
@@ -11,13 +11,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/operate/metric"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // patience limits reading from the cache, which blocks until the cache is filled.
@@ -26,7 +32,7 @@ const patience = 5 * time.Second
 // Declared are the metrics of a Collector.
 var Declared = []metric.Metric{
 	metric.PlatformCondition, metric.PoolCondition, metric.TenantCondition, metric.QuotaUse,
-	metric.RefusedWorkloads, metric.BudgetSpent, metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
+	metric.RefusedWorkloads, metric.BudgetSpent, metric.ConnectionEnd, metric.PolicyInfo, metric.PolicyWarnings, metric.VerifyTime, metric.VerifyResults,
 }
 
 // Collector implements prometheus.Collector for the leading operator of this process.
@@ -107,6 +113,8 @@ type state struct {
 	tenants   v1alpha1.TenantList
 	quotas    corev1.ResourceQuotaList
 	policies  admissionv1.ValidatingAdmissionPolicyList
+	// connections are open, with an end or without.
+	connections []network.OpenConnection
 }
 
 // readState lists kinds that controllers watch anyway, without copying the objects.
@@ -117,5 +125,43 @@ func readState(ctx context.Context, reader client.Reader) (*state, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	return s, s.readConnections(ctx, reader)
+}
+
+// readConnections lists the network policies for connections between tenants, in the dialects of the
+// Platform.
+func (s *state) readConnections(ctx context.Context, reader client.Reader) error {
+	lists := []client.ObjectList{&networkingv1.NetworkPolicyList{}}
+	for i := range s.platforms.Items {
+		for _, kind := range network.ListKinds(&estate.Platform{PlatformSpec: s.platforms.Items[i].Spec}) {
+			// Controllers watch these kinds without a Go type: another type would have a cache of its own.
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+			lists = append(lists, list)
+		}
+	}
+	for _, list := range lists {
+		err := reader.List(ctx, list, client.HasLabels{v1alpha1.ConsentLabel}, client.UnsafeDisableDeepCopy)
+		if meta.IsNoMatchError(err) {
+			continue // the condition of the Platform reports it
+		}
+		if err != nil {
+			return err
+		}
+		if err := meta.EachListItem(list, s.addConnection); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *state) addConnection(policy runtime.Object) error {
+	o, err := meta.Accessor(policy)
+	if err != nil {
+		return err
+	}
+	if c, ok := network.ReadConnection(o); ok {
+		s.connections = append(s.connections, c)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package statemetrics
 
 import (
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/operate/metric"
 	"croft.dev/croft/internal/rules/admissionpolicy"
+	"croft.dev/croft/internal/walls/wall/network"
 	"croft.dev/croft/internal/walls/wall/policy"
 )
 
@@ -37,6 +39,7 @@ func (s *state) collectSamples() []prometheus.Metric {
 		}
 	}
 	all.addQuotas(s.quotas.Items)
+	all.addConnections(s.connections)
 	for i := range s.policies.Items {
 		p := &s.policies.Items[i]
 		all.addSample(metric.PolicyInfo, 1, p.Name, p.Labels[v1alpha1.WallLabel])
@@ -85,6 +88,22 @@ func (s *samples) addVerification(v *v1alpha1.VerifyStatus) {
 		"held": v.Held, "breached": v.Breached, "blocked_elsewhere": v.BlockedElsewhere, "not_tried": v.NotTried,
 	} {
 		s.addSample(metric.VerifyResults, float64(n), result)
+	}
+}
+
+// addConnections adds the first end for each pair of tenants: several namespaces have policies for the
+// same connection, and TenantCallers may have different ends.
+func (s *samples) addConnections(open []network.OpenConnection) {
+	type pair struct{ callee, caller string }
+	first := map[pair]time.Time{}
+	for _, c := range open {
+		key := pair{c.Callee, c.Caller}
+		if end, ok := first[key]; !c.End.IsZero() && (!ok || c.End.Before(end)) {
+			first[key] = c.End
+		}
+	}
+	for key, end := range first {
+		s.addSample(metric.ConnectionEnd, float64(end.Unix()), key.callee, key.caller)
 	}
 }
 

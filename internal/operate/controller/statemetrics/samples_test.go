@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // lines returns samples in Prometheus' text format, sorted.
@@ -85,8 +86,13 @@ func TestSamples(t *testing.T) {
 		policies: admissionv1.ValidatingAdmissionPolicyList{Items: []admissionv1.ValidatingAdmissionPolicy{
 			policy("croft-a", 2, 2, 3), policy("croft-b", 2, 1, 3),
 		}},
+		connections: []network.OpenConnection{
+			{Caller: "bank", Callee: "shop", End: time.Unix(3000, 0)}, {Caller: "bank", Callee: "shop"},
+			{Caller: "bank", Callee: "shop", End: time.Unix(2000, 0)}, {Caller: "shop", Callee: "bank"},
+		},
 	}
 	want := []string{
+		`croft_connection_end_timestamp_seconds{caller=bank,tenant=shop} 2000`,
 		`croft_platform_status_condition{condition=Ready,reason=ApplyFailed,status=False} 1`,
 		`croft_policy_info{policy=croft-a,wall=policy} 1`,
 		`croft_policy_info{policy=croft-b,wall=policy} 1`,

@@ -23,7 +23,8 @@ type fixture struct{ *operatortest.Fixture }
 // each has its own tenants and namespaces.
 func TestTenant(t *testing.T) {
 	f := operatortest.Start(t, sandbox.WithControllers)
-	defer f.Operate()()
+	stop := f.Operate()
+	defer func() { stop() }()
 	shop := operatortest.NewTenant("shop", "apps")
 	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"), shop)
 	f.AwaitReady(shop)
@@ -46,6 +47,7 @@ func TestTenant(t *testing.T) {
 		{"a namespace is given to another tenant", namespaceGiven},
 		{"two tenants agree to a connection", connectionAgreed},
 		{"a team accepts a caller", callerAccepted},
+		{"connections end while no operator runs", func(f *fixture) { connectionsEnded(f, &stop) }},
 		{"a tenant is deleted and its namespaces are retained", tenantRetained},
 		{"a tenant is deleted with its namespaces", tenantDeleted},
 	} {

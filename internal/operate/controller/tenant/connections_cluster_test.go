@@ -8,10 +8,14 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/operate/metric"
 	"croft.dev/croft/internal/operate/operator/operatortest"
+	"croft.dev/croft/internal/walls/wall/network"
 )
 
 // awaitConnection waits until a namespace has the policy for a caller, or no longer has it.
@@ -96,4 +100,65 @@ func connectionAgreed(f *fixture) {
 	if len(f.ListPolicies("called")) == 0 {
 		f.Error("the namespace of the deleted tenant has lost its walls")
 	}
+}
+
+// laterClock is the system's clock, moved into the future.
+type laterClock struct {
+	clock.RealClock
+	by time.Duration
+}
+
+func (c laterClock) Now() time.Time                   { return c.RealClock.Now().Add(c.by) }
+func (c laterClock) Since(at time.Time) time.Duration { return c.Now().Sub(at) }
+
+// connectionsEnded stops the operator before two connections end: one by `callers`, and one by a
+// TenantCaller. The next operator starts after the end, and has to close both within the time that
+// docs/how-to/connections.md promises.
+func connectionsEnded(f *fixture, stop *func()) {
+	const policy = "croft-accept-api"
+	end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	until := v1alpha1.ConsentEnd(end.Format(time.RFC3339))
+	called, caller := operatortest.NewTenant("overdue", "apps"), operatortest.NewTenant("guest", "apps")
+	called.Spec.Namespaces = []string{"overdue", "overdue-2"}
+	called.Spec.Network.Callers = map[string]v1alpha1.Caller{"guest": {Ports: v1alpha1.ConsentPorts{intstr.FromInt32(443)}, Until: until}}
+	called.Spec.Network.CallersFrom = []string{"guest"}
+	caller.Spec.Network.Calls = map[string]v1alpha1.Call{"overdue": {}}
+	f.Create(called, caller)
+	f.AwaitReady(called, caller)
+	accepted := operatortest.NewTenantCaller("overdue-2", "api", "guest")
+	accepted.Spec.Until = until
+	f.Create(accepted)
+	f.awaitConnection("overdue", "guest", true)
+	f.awaitPolicy("overdue-2", policy, true)
+	f.awaitEnd(end)
+
+	(*stop)()
+	f.Clock = laterClock{by: 2 * time.Hour}
+	started := time.Now()
+	*stop = f.Operate()
+	f.awaitConnection("overdue", "guest", false)
+	f.awaitConnection("overdue-2", "guest", false)
+	f.awaitPolicy("overdue-2", policy, false)
+	if took := time.Since(started); took > network.ClosingTime {
+		f.Errorf("the operator closed the connections %s after its start", took)
+	}
+	f.awaitEnd(time.Time{})
+
+	(*stop)()
+	f.Clock = nil
+	*stop = f.Operate()
+	f.awaitConnection("overdue", "guest", true)
+}
+
+// awaitEnd waits until the metrics have the end of the connection from guest to overdue, or no longer
+// have the connection.
+func (f *fixture) awaitEnd(end time.Time) {
+	f.Helper()
+	f.Await("the metric of the connection's end", func() string {
+		got, ok := f.ReadMetric(metric.ConnectionEnd.Name, "tenant=overdue", "caller=guest")
+		if ok == end.IsZero() || ok && got != float64(end.Unix()) {
+			return fmt.Sprintf("it is %v (%t)", got, ok)
+		}
+		return ""
+	})
 }

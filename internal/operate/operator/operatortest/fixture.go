@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -35,6 +36,8 @@ type Fixture struct {
 	Cluster *sandbox.Cluster
 	// Ledger is the operator's connection to a ledger.
 	Ledger budgets.LedgerOptions
+	// Clock is the clock of an operator's controllers. Defaults to the system's.
+	Clock clock.WithTickerAndDelayedExecution
 	// Writes are the operator's write requests.
 	Writes *Writes
 	log    *buffer
@@ -101,7 +104,7 @@ func (f *Fixture) OperateAt(health string) (stop func()) {
 	go func() {
 		for {
 			err := operator.Run(ctx, cfg, operator.Options{
-				HealthAddr: health, MetricsAddr: "0", LeaderElect: true, Plugins: plugins, Ledger: f.Ledger, Log: f.NewLogger(),
+				HealthAddr: health, MetricsAddr: "0", LeaderElect: true, Plugins: plugins, Ledger: f.Ledger, Clock: f.Clock, Log: f.NewLogger(),
 			})
 			if err == nil || ctx.Err() != nil || err.Error() != leaseLost {
 				done <- err

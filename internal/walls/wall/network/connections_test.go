@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -174,6 +175,32 @@ func TestFirstEndIsOnPolicy(t *testing.T) {
 				if o.GetLabels()[v1alpha1.ConsentLabel] == "web" && o.GetAnnotations()[v1alpha1.UntilAnnotation] != test.want {
 					t.Errorf("%s, %s: %s ends at %q", name, test.name, o.GetName(), o.GetAnnotations()[v1alpha1.UntilAnnotation])
 				}
+			}
+		}
+	}
+}
+
+// TestReadConnection expects the same connections from the policies of both tenants, in every dialect.
+func TestReadConnection(t *testing.T) {
+	end := connections[0].Until.UTC()
+	both := []estate.Connection{connections[0], connections[1]}
+	want := map[network.OpenConnection]bool{{Caller: "jobs", Callee: "web", End: end}: true, {Caller: "web", Callee: "jobs"}: true}
+	for name, dialect := range dialects {
+		p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: dialect}}
+		for _, tenant := range []string{"web", "jobs"} {
+			got := map[network.OpenConnection]bool{}
+			for _, o := range (network.Wall{}).Tenant(p, &estate.Tenant{
+				Name: tenant, Namespaces: []string{tenant}, Egress: v1alpha1.EgressRestricted, Connections: both,
+			}) {
+				labels := map[string]string{v1alpha1.TenantLabel: tenant}
+				maps.Copy(labels, o.GetLabels())
+				o.SetLabels(labels)
+				if c, ok := network.ReadConnection(o); ok {
+					got[c] = true
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: the policies of %s allow %v", name, tenant, got)
 			}
 		}
 	}
