@@ -88,7 +88,7 @@ func stream(ctx context.Context, config *rest.Config, to *url.URL, o remotecomma
 	switch {
 	case noStreams && status != nil:
 		return status
-	case noStreams && message != "":
+	case noStreams && message != "empty server response" && !strings.HasPrefix(message, "<"): // no page of a gateway
 		return errors.New(message)
 	case noStreams, err != nil && strings.HasPrefix(err.Error(), "error sending request: "): // with the URL
 		return ErrNoStreams

@@ -53,10 +53,10 @@ func TestCommands(t *testing.T) {
 		protocols string
 		program   program
 		command   string
-		// status is the API server's answer to a WebSocket; none by default.
-		status int
-		shows  []string
-		lacks  []string
+		// status is the API server's answer to a WebSocket, and statusSPDY to SPDY; none by default.
+		status, statusSPDY int
+		shows              []string
+		lacks              []string
 		// methods are the methods of the requests that run the command.
 		methods string
 	}{
@@ -65,20 +65,23 @@ func TestCommands(t *testing.T) {
 			`output of echo &#34;it&#39;s&#34; &lt;b&gt;`, `value="echo &#34;it&#39;s&#34; &lt;b&gt;"`,
 			`kubectl exec pod/web-2 -c main -n shop -- sh -c &#39;echo &#34;it&#39;\&#39;&#39;s&#34; &lt;b&gt;&#39;`,
 		}},
-		"an exit code":        {command: "false", program: func(string, io.Writer, io.Writer) string { return exitWith("3") }, methods: "GET", shows: []string{"exit code 3", "✗", "The command has written nothing"}},
-		"escapes":             {command: "cat", program: func(_ string, out, _ io.Writer) string { _, _ = io.WriteString(out, "a\x1b[2J\u202eb"); return success }, methods: "GET", shows: []string{`a\x1b[2J\u202eb`}},
-		"a container with sh": {command: "ls", program: func(string, io.Writer, io.Writer) string { return failWith(`exec: "sh": executable file not found`) }, methods: "GET", shows: []string{"The cluster could not run the command: exec: &#34;sh&#34;: executable file not found"}, lacks: []string{"has written nothing"}},
-		"a lost connection":   {command: "ls", program: func(string, io.Writer, io.Writer) string { return "" }, methods: "GET", shows: []string{"The connection ended before the command"}, lacks: []string{"exit code"}},
-		"SPDY":                {command: "ls", protocols: "no WebSockets", methods: "GET POST", shows: []string{"exit code 0", "output of ls", "error of ls"}},
-		"SPDY, an exit code":  {command: "ls", protocols: "no WebSockets", program: func(string, io.Writer, io.Writer) string { return exitWith("3") }, methods: "GET POST", shows: []string{"exit code 3"}},
-		"no streams":          {command: "ls", protocols: "no WebSockets, no SPDY", methods: "GET POST", shows: []string{"The cluster, or a gateway before it, opens no streams"}, lacks: []string{"exit code"}},
-		"no right to get":     {command: "ls", status: http.StatusForbidden, methods: "GET POST", shows: []string{"exit code 0", "output of ls"}},
-		"no pod on a node":    {command: "ls", status: http.StatusBadRequest, methods: "GET", shows: []string{"The cluster refuses this: because"}, lacks: []string{"exit code", "has written nothing"}},
+		"an exit code":           {command: "false", program: func(string, io.Writer, io.Writer) string { return exitWith("3") }, methods: "GET", shows: []string{"exit code 3", "✗", "The command has written nothing"}},
+		"escapes":                {command: "cat", program: func(_ string, out, _ io.Writer) string { _, _ = io.WriteString(out, "a\x1b[2J\u202eb"); return success }, methods: "GET", shows: []string{`a\x1b[2J\u202eb`}},
+		"a container without sh": {command: "ls", program: func(string, io.Writer, io.Writer) string { return failWith(`exec: "sh": executable file not found`) }, methods: "GET", shows: []string{"The cluster could not run the command: exec: &#34;sh&#34;: executable file not found"}, lacks: []string{"has written nothing"}},
+		"a lost connection":      {command: "ls", program: func(string, io.Writer, io.Writer) string { return "" }, methods: "GET", shows: []string{"The connection ended before the command"}, lacks: []string{"exit code"}},
+		"SPDY":                   {command: "ls", protocols: "no WebSockets", methods: "GET POST", shows: []string{"exit code 0", "output of ls", "error of ls"}},
+		"SPDY, an exit code":     {command: "ls", protocols: "no WebSockets", program: func(string, io.Writer, io.Writer) string { return exitWith("3") }, methods: "GET POST", shows: []string{"exit code 3"}},
+		"no streams":             {command: "ls", protocols: "no WebSockets, no SPDY", methods: "GET POST", shows: []string{"The cluster, or a gateway before it, opens no streams"}, lacks: []string{"exit code"}},
+		"SPDY, a refusal":        {command: "ls", protocols: "no WebSockets", statusSPDY: http.StatusForbidden, methods: "GET POST", shows: []string{"The cluster could not run the command: because"}, lacks: []string{"exit code"}},
+		"no right to get":        {command: "ls", status: http.StatusForbidden, methods: "GET POST", shows: []string{"exit code 0", "output of ls"}},
+		"no pod on a node":       {command: "ls", status: http.StatusBadRequest, methods: "GET", shows: []string{"The cluster refuses this: because"}, lacks: []string{"exit code", "has written nothing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a.setProgram(c.program, c.protocols)
 			a.setStatus("GET "+execPath, c.status)
+			a.setStatus("POST "+execPath, c.statusSPDY)
 			defer a.setStatus("GET "+execPath, 0)
+			defer a.setStatus("POST "+execPath, 0)
 			a.forget()
 			got := b.runIn(csrf, c.command)
 			if got.status != http.StatusOK {
@@ -176,7 +179,9 @@ func TestCommandForm(t *testing.T) {
 	a := startAPIServer(t)
 	b := startDashboard(t, a)().logIn("ana-token")
 	const form, command = "<h2>Run a command</h2>", "kubectl exec pod/web-2 -c main -n shop -- sh -c COMMAND"
-	if got := b.get(runningPath); !strings.Contains(got.body, form) || !strings.Contains(got.body, command) || !strings.Contains(got.body, "<option>side</option>") || strings.Contains(got.body[strings.Index(got.body, form):strings.Index(got.body, "</form>")], "done") {
+	got := b.get(runningPath)
+	_, after, _ := strings.Cut(got.body, form)
+	if fields, _, _ := strings.Cut(after, "</form>"); !strings.Contains(fields, "<option selected>main</option><option>side</option></select>") || !strings.Contains(got.body, command) {
 		t.Errorf("no form with the containers main and side:\n%s", got.body)
 	}
 	for _, path := range []string{"/namespaces/shop/workloads/pod/web-1", webPath} {

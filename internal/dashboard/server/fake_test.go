@@ -10,11 +10,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
@@ -58,7 +61,7 @@ func startAPIServer(t *testing.T) *apiServer {
 			"/api/v1/namespaces/shop/pods/web-1": `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"spec":{"containers":[{"name":"main"},{"name":"side"}]},"status":{"phase":"Pending"}}`,
 			"/api/v1/namespaces/shop/pods/web-2": `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-2"},"spec":{"containers":[{"name":"main"},{"name":"side"},{"name":"done"}]},` +
 				`"status":{"phase":"Running","containerStatuses":[{"name":"main","state":{"running":{}}},{"name":"side","state":{"running":{}}},{"name":"done","state":{"terminated":{"exitCode":0}}}]}}`,
-			"/api/v1/namespaces/shop/pods/web-2/log":                     "",
+			"/api/v1/namespaces/shop/pods/web-2/log":                     "line\n",
 			"/api/v1/namespaces/shop/pods/web-1/log":                     "first line\nlast line <b>\n",
 			"/apis/apps/v1/namespaces/shop/deployments/web":              `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"web","uid":"1"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}}}}`,
 			"/apis/apps/v1/namespaces/shop/daemonsets/agents":            `{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"agents"}}`,
@@ -140,7 +143,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[`+a.rules+`],"nonResourceRules":[],"incomplete":false}}`)
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
 		w.WriteHeader(http.StatusCreated)
-		allowed := !a.noCommands && strings.Contains(string(body), `"namespace":"`+a.theirs[user]+`","verb":"create","resource":"pods","subresource":"exec"`)
+		allowed := !a.noCommands && mayRunCommands(body, a.theirs[user])
 		_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`, allowed)
 	case namespace != a.theirs[user] && !a.admins[user]:
 		respondStatus(w, http.StatusForbidden)
@@ -163,6 +166,14 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, _ = io.WriteString(w, a.objects[r.URL.Path])
 	}
+}
+
+// mayRunCommands reports whether a review asks for the right to run commands in a pod of a namespace.
+func mayRunCommands(body []byte, namespace string) bool {
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	_, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, review)
+	want := authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "exec", Name: "web-2"}
+	return err == nil && review.Spec.ResourceAttributes != nil && reflect.DeepEqual(*review.Spec.ResourceAttributes, want)
 }
 
 // serveWatch sends the events of a path.

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
@@ -55,6 +57,7 @@ func (a *apiServer) serveExec(w http.ResponseWriter, r *http.Request) {
 	run, without, line := a.program, a.without, r.URL.Query()["command"]
 	a.mu.Unlock()
 	defer a.mu.Lock()
+	r = r.WithContext(klog.NewContext(r.Context(), logr.Discard())) // it would log each connection that the dashboard closes
 	if run == nil {
 		run = echo
 	}
