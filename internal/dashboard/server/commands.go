@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -150,24 +149,27 @@ func describeEnd(ctx context.Context, code int, err error, isCut bool) (state pa
 // waitForCommand runs a command, and returns when ctx ends at the latest. A server that does not answer an upgrade
 // blocks client-go for longer: then the command counts until the connection ends.
 func (d *dashboard) waitForCommand(ctx context.Context, c *cluster.Client, user string, pod *corev1.Pod, form page.CommandForm, out *output) (int, error) {
-	type ended struct {
-		code int
-		err  error
+	type result struct {
+		code  int
+		err   error
+		panic any
 	}
-	end := make(chan ended, 1)
+	ended := make(chan result, 1)
 	go func() {
-		defer d.commands.remove(user)
+		var all result
 		defer func() {
-			if p := recover(); p != nil {
-				end <- ended{err: fmt.Errorf("panic: %v", p)}
-			}
+			all.panic = recover()
+			d.commands.remove(user)
+			ended <- all
 		}()
-		code, err := c.RunCommand(ctx, client.ObjectKeyFromObject(pod), form.Container, form.Command, out.of(&out.stdout), out.of(&out.stderr))
-		end <- ended{code, err}
+		all.code, all.err = c.RunCommand(ctx, client.ObjectKeyFromObject(pod), form.Container, form.Command, out.of(&out.stdout), out.of(&out.stderr))
 	}()
 	select {
-	case e := <-end:
-		return e.code, e.err
+	case all := <-ended:
+		if all.panic != nil {
+			panic(all.panic) // withRecovery responds
+		}
+		return all.code, all.err
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
