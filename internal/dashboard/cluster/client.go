@@ -18,7 +18,11 @@ type Client struct {
 
 	config *rest.Config
 	http   *http.Client
+	// streaming is the configuration of connections that are upgraded, which need transports of their own.
+	streaming *rest.Config
 }
+
+var codecs = serializer.NewCodecFactory(clientgoscheme.Scheme).WithoutConversion()
 
 // Token returns the user's token, for other servers that accept the cluster's tokens.
 func (c *Client) Token() string { return c.config.BearerToken }
@@ -33,10 +37,7 @@ func (c *Client) Unwatched() client.Reader {
 
 // OpenLog opens the log of a container. The caller closes it.
 func (c *Client) OpenLog(ctx context.Context, pod client.ObjectKey, o *corev1.PodLogOptions) (io.ReadCloser, error) {
-	config := rest.CopyConfig(c.config)
-	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	config.NegotiatedSerializer = serializer.NewCodecFactory(clientgoscheme.Scheme).WithoutConversion()
-	core, err := rest.RESTClientForConfigAndClient(config, c.http)
+	core, err := c.newCoreClient()
 	if err != nil {
 		return nil, err
 	}

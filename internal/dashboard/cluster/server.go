@@ -27,7 +27,8 @@ import (
 // Server is the API server, or croft's proxy, to which users connect.
 type Server struct {
 	address   string
-	transport http.RoundTripper
+	transport *http.Transport
+	tls       rest.TLSClientConfig
 	scheme    *runtime.Scheme
 	mapper    meta.RESTMapper
 }
@@ -43,9 +44,8 @@ func NewServer(entry *clientcmdapi.Cluster) (*Server, error) {
 		return nil, errors.New("the kubeconfig's cluster has insecure-skip-tls-verify: " +
 			"the dashboard sends its users' tokens only to a server with a valid certificate: set certificate-authority")
 	}
-	config, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
-		CAFile: entry.CertificateAuthority, CAData: entry.CertificateAuthorityData, ServerName: entry.TLSServerName,
-	}})
+	authority := rest.TLSClientConfig{CAFile: entry.CertificateAuthority, CAData: entry.CertificateAuthorityData, ServerName: entry.TLSServerName}
+	config, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: authority})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func NewServer(entry *clientcmdapi.Cluster) (*Server, error) {
 		}
 		transport.Proxy = http.ProxyURL(proxy)
 	}
-	return &Server{address: entry.Server, transport: transport, scheme: scheme.New(), mapper: newMapper()}, nil
+	return &Server{address: entry.Server, transport: transport, tls: authority, scheme: scheme.New(), mapper: newMapper()}, nil
 }
 
 // Connect returns a client with the rights of a token. Clients share connections, but no
@@ -75,8 +75,9 @@ func (s *Server) Connect(token string) (*Client, error) {
 		return nil, err
 	}
 	httpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	streaming := &rest.Config{Host: s.address, TLSClientConfig: s.tls, Proxy: s.transport.Proxy, BearerToken: token, UserAgent: config.UserAgent}
 	c, err := client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: s.scheme, Mapper: s.mapper})
-	return &Client{WithWatch: c, config: config, http: httpClient}, err
+	return &Client{WithWatch: c, config: config, http: httpClient, streaming: streaming}, err
 }
 
 // ErrAnonymous means that the server accepted a request without regard to its token.

@@ -124,7 +124,15 @@ func newPages(text string) map[string]page.Page {
 			Pods:    []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: text}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: text}}},
 			Log:     &page.Log{Containers: []string{text, "b"}, Container: text, Text: text},
 			Changes: []page.Change{{Name: "restart"}, {Name: "scale"}},
+			Command: &page.CommandForm{Containers: []string{text, "b"}, Container: text},
 		}),
+		"command": page.NewCommand(story.Target, page.CommandForm{Containers: []string{text, "b"}, Container: text, Command: text}, page.CommandResult{
+			State: page.Raw(text), Verdict: why.Bad, Ran: true, Stdout: text, Cut: true,
+		}),
+		"error of a command": page.NewCommand(story.Target, page.CommandForm{Containers: []string{text, "b"}, Container: text, Command: text}, page.CommandResult{
+			State: page.Raw(text), Verdict: why.Waiting, Ran: true, Stderr: text,
+		}),
+		"no output":    page.NewCommand(story.Target, page.CommandForm{Containers: []string{text}, Container: text}, page.CommandResult{Ran: true}),
 		"no log":       page.NewWorkload(story, page.Details{Log: &page.Log{Containers: []string{text}, Container: text, Problem: text}}),
 		"confirmation": page.NewConfirmation(story.Target, page.Confirmation{Question: page.Raw(text), Effect: page.Raw(text), Warnings: []string{text}, Button: page.T("Scale"), Action: page.Link(text), Back: page.Link(text), Fields: map[string]string{"replicas": "1"}, Command: text}),
 		"refusal":      page.NewConfirmation(story.Target, page.Confirmation{Question: page.Raw(text), Refused: page.Raw(text), Back: page.Link(text), Command: text}),

@@ -59,7 +59,7 @@ type Page struct {
 	Body Body
 }
 
-// Body is the content of a page: Sections, Story, Confirmation, Try, Login, LoggedOut or Message.
+// Body is the content of a page: Sections, Story, Confirmation, Command, Try, Login, LoggedOut or Message.
 type Body interface{ templateName() string }
 
 // Message is a page that only consists of a text.
@@ -156,7 +156,7 @@ func isWeb(link string) bool { return strings.HasPrefix(link, "https://") }
 var parsed = sync.OnceValue(func() map[Language]map[string]*template.Template {
 	byLanguage := map[Language]map[string]*template.Template{}
 	for _, l := range languages {
-		byLanguage[l] = parseTemplates(l, "sections", "story", "confirmation", "try", "login", "loggedout", "message", "elevations", "cost")
+		byLanguage[l] = parseTemplates(l, "sections", "story", "confirmation", "try", "login", "loggedout", "message", "elevations", "cost", "command")
 	}
 	return byLanguage
 })
@@ -164,6 +164,7 @@ var parsed = sync.OnceValue(func() map[Language]map[string]*template.Template {
 func parseTemplates(l Language, bodies ...string) map[string]*template.Template {
 	all := template.Must(template.New("").Funcs(template.FuncMap{
 		"clip": clip, "isWeb": isWeb, "splitTimes": splitTimes, "datetime": formatDatetime, "shortenLabel": shortenLabel, "t": newTranslator(l),
+		"commandSeconds": func() int { return CommandSeconds }, "outputKiB": func() int { return LongestOutput >> 10 },
 	}).ParseFS(templates, "templates/*.html"))
 	byBody := map[string]*template.Template{}
 	for _, body := range bodies {

@@ -122,6 +122,15 @@ func TestPages(t *testing.T) {
 		}), []string{
 			"There are no events", "Log of side before its last restart", "main", "side", "Download the whole log", strings.Repeat("x", 2000) + "… last", "kubectl logs pod/web-1 -c side -n shop --previous",
 		}, []string{strings.Repeat("early ", 17_000), strings.Repeat("x", 2001)}},
+		"a form for commands": {page.NewWorkload(&why.Story{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}}, page.Details{Command: &page.CommandForm{Containers: []string{"main", "side"}, Container: "main"}}), []string{
+			"Run a command", "at once in the container, by sh and without input, for at most 30 seconds", "up to 128 KiB", "main side", "Command", "Run", "Events", "kubectl exec pod/web-1 -c main -n shop -- sh -c COMMAND",
+		}, nil},
+		"a command": {page.NewCommand(why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}, page.CommandForm{Containers: []string{"main"}, Container: "main", Command: "echo 'a  b'; id"}, page.CommandResult{
+			State: page.T("The command ended with exit code %d.", 1), Verdict: why.Bad, Ran: true, Stdout: "a b\n", Stderr: strings.Repeat("é", page.LongestOutput), Cut: true,
+		}), []string{
+			"Command in pod/web-1", "✗ The command ended with exit code 1.", "The output is longer than 128 KiB", "Standard output a b", "Standard error éé", "Run a command", "Back to the pod",
+			`kubectl exec pod/web-1 -c main -n shop -- sh -c 'echo '\''a b'\''; id'`,
+		}, []string{"has written nothing", strings.Repeat("é", page.LongestOutput/2), `\x`}},
 		"no log yet":   {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{Problem: "it waits to start"}}), []string{"There is no log: it waits to start"}, nil},
 		"an empty log": {page.NewWorkload(&why.Story{}, page.Details{Log: &page.Log{}}), []string{"The log is empty"}, nil},
 		"hosts": {page.NewHosts("shop", &me.Me{Tenant: "shop", Rules: v1alpha1.TenantRulesSpec{Domains: []string{"*.shop.example.org"}}}, &hosts.Snapshot{Group: hosts.Groups[0], Hidden: []string{"Gateways"}, Objects: []unstructured.Unstructured{

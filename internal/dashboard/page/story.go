@@ -14,6 +14,8 @@ type Story struct {
 	Latency string
 	// Changes are forms that change the workload.
 	Changes []Change
+	// Command is a form that runs commands in a pod; nil if the user may not, or if no container runs.
+	Command *CommandForm
 	// Details are tables below the steps.
 	Details Sections
 	// Log is the end of a pod's log.

@@ -21,6 +21,8 @@ type Details struct {
 	Log *Log
 	// Changes are the changes that the page offers.
 	Changes []Change
+	// Command is the form that runs commands in a pod; nil if the page offers none.
+	Command *CommandForm
 }
 
 // Log is the end of the log of one container.
@@ -70,7 +72,7 @@ func NewWorkload(s *why.Story, d Details) Page {
 		return p
 	}
 	t := s.Target
-	path := Link("namespaces", t.Namespace, "workloads", t.Kind, t.Name)
+	path := workloadPath(t)
 	for _, c := range d.Changes {
 		c.Path = path + "/" + c.Name
 		body.Changes = append(body.Changes, c)
@@ -92,6 +94,11 @@ func NewWorkload(s *why.Story, d Details) Page {
 			command += " --previous"
 		}
 		p.Commands = append(p.Commands, command)
+	}
+	if d.Command != nil {
+		form := *d.Command
+		form.Path, body.Command = commandPath(t), &form
+		p.Commands = append(p.Commands, describeExec(t, form.Container, "COMMAND"))
 	}
 	p.Body = body
 	return p

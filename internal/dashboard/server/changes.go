@@ -103,7 +103,7 @@ func listChanges(o client.Object, kind string) []page.Change {
 // sent to the cluster with the user's token. The object is read first, so that a hidden object and a missing
 // one are the same.
 func changeWorkload(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, string, error) {
-	target, err := readTarget(r)
+	target, err := readTarget(r, r.PathValue("kind"))
 	if err != nil {
 		return page.Page{}, "", err
 	}

@@ -3,16 +3,21 @@ package server
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
@@ -39,8 +44,11 @@ type apiServer struct {
 	pause time.Duration
 	// watches are the open watches by their path. Each receives the events of its path.
 	watches map[string][]chan string
-	// noWatches means that users may not watch.
-	noWatches bool
+	// noWatches means that users may not watch, and noCommands that they may not run commands.
+	noWatches, noCommands bool
+	// program is the command in each container, and without names the protocols that a gateway does not forward.
+	program program
+	without string
 }
 
 func startAPIServer(t *testing.T) *apiServer {
@@ -49,8 +57,11 @@ func startAPIServer(t *testing.T) *apiServer {
 		users:  map[string]string{"ana-token": "ana", "bob-token": "bob"},
 		theirs: map[string]string{"ana": "shop", "bob": "bank"}, statuses: map[string]int{}, admins: map[string]bool{},
 		objects: map[string]string{
-			"/api/v1/namespaces/shop/pods":                               `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}]}`,
-			"/api/v1/namespaces/shop/pods/web-1":                         `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"spec":{"containers":[{"name":"main"},{"name":"side"}]},"status":{"phase":"Pending"}}`,
+			"/api/v1/namespaces/shop/pods":       `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"shop","name":"web-1"},"status":{"phase":"Pending"}}]}`,
+			"/api/v1/namespaces/shop/pods/web-1": `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-1"},"spec":{"containers":[{"name":"main"},{"name":"side"}]},"status":{"phase":"Pending"}}`,
+			"/api/v1/namespaces/shop/pods/web-2": `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web-2"},"spec":{"containers":[{"name":"main"},{"name":"side"},{"name":"done"}]},` +
+				`"status":{"phase":"Running","containerStatuses":[{"name":"main","state":{"running":{}}},{"name":"side","state":{"running":{}}},{"name":"done","state":{"terminated":{"exitCode":0}}}]}}`,
+			"/api/v1/namespaces/shop/pods/web-2/log":                     "line\n",
 			"/api/v1/namespaces/shop/pods/web-1/log":                     "first line\nlast line <b>\n",
 			"/apis/apps/v1/namespaces/shop/deployments/web":              `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"web","uid":"1"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}}}}`,
 			"/apis/apps/v1/namespaces/shop/daemonsets/agents":            `{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"shop","name":"agents"}}`,
@@ -90,9 +101,17 @@ func startAPIServer(t *testing.T) *apiServer {
 	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	a.entry = &clientcmdapi.Cluster{Server: server.URL, CertificateAuthorityData: ca}
+	a.entry = newEntry(server.URL, server.Certificate())
 	return a
+}
+
+// newEntry returns a kubeconfig's entry of a server with its certificates.
+func newEntry(address string, certificates ...*x509.Certificate) *clientcmdapi.Cluster {
+	var ca []byte
+	for _, c := range certificates {
+		ca = append(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	}
+	return &clientcmdapi.Cluster{Server: address, CertificateAuthorityData: ca}
 }
 
 // ServeHTTP implements http.Handler.
@@ -124,8 +143,14 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"kind":"SelfSubjectRulesReview","apiVersion":"authorization.k8s.io/v1","status":{"resourceRules":[`+a.rules+`],"nonResourceRules":[],"incomplete":false}}`)
+	case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
+		w.WriteHeader(http.StatusCreated)
+		allowed := !a.noCommands && mayRunCommands(body, a.theirs[user])
+		_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`, allowed)
 	case namespace != a.theirs[user] && !a.admins[user]:
 		respondStatus(w, http.StatusForbidden)
+	case isExec(r):
+		a.serveExec(w, r)
 	case watches && a.noWatches:
 		respondStatus(w, http.StatusForbidden)
 	case watches:
@@ -143,6 +168,14 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, _ = io.WriteString(w, a.objects[r.URL.Path])
 	}
+}
+
+// mayRunCommands reports whether a review asks for the right to run commands in a pod of a namespace.
+func mayRunCommands(body []byte, namespace string) bool {
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	_, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, review)
+	want := authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "exec", Name: "web-2"}
+	return err == nil && review.Spec.ResourceAttributes != nil && reflect.DeepEqual(*review.Spec.ResourceAttributes, want)
 }
 
 // serveWatch sends the events of a path.

@@ -2,12 +2,15 @@ package server
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+
+	"croft.dev/croft/internal/dashboard/page"
 )
 
 // fieldPages are the pages that show the fields of testdata/fields.yaml.
@@ -169,6 +172,22 @@ func TestRequestFields(t *testing.T) {
 			const manifest = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}`
 			return []response{post(webPath+"/restart", url.Values{}), post("/namespaces/shop/try", url.Values{"manifests": {manifest}})}
 		},
+		"command": func(_ *testing.T, text string) []response {
+			h.setProgram(func(string, io.Writer, io.Writer) string { return success }, "")
+			return []response{post(runPath, url.Values{"container": {"main"}, "command": {text}}), post(runPath, url.Values{"container": {text}, "command": {"id"}})}
+		},
+		"output of a command": func(_ *testing.T, text string) []response {
+			h.setProgram(func(_ string, stdout, stderr io.Writer) string {
+				_, _ = io.WriteString(stdout, text)
+				_, _ = io.WriteString(stderr, "x"+text)
+				return success
+			}, "")
+			return []response{post(runPath, url.Values{"container": {"main"}, "command": {"id"}})}
+		},
+		"error of a command": func(_ *testing.T, text string) []response {
+			h.setProgram(func(string, io.Writer, io.Writer) string { return failWith(text) }, "")
+			return []response{post(runPath, url.Values{"container": {"main"}, "command": {"id"}})}
+		},
 		"manifests": func(_ *testing.T, text string) []response {
 			return []response{post("/namespaces/shop/try", url.Values{"manifests": {"# a comment\n{" + text}})}
 		},
@@ -191,8 +210,15 @@ func TestRequestFields(t *testing.T) {
 	var errors []content
 	someone := open()
 	refusedLogin := someone.send(http.MethodPost, "/login", url.Values{"csrf": {someone.findCSRF("/login")}, "token": {"no token"}}, nil)
+	longOutput := func() response {
+		h.setProgram(func(_ string, stdout, _ io.Writer) string {
+			_, _ = io.WriteString(stdout, strings.Repeat("x", 2*page.LongestOutput))
+			return success
+		}, "")
+		return post(runPath, url.Values{"container": {"main"}, "command": {"id"}})
+	}
 	for _, got := range []response{
-		b.get("/namespaces/nowhere"), open().get("/no-such-page"), refusedLogin, post("/namespaces/shop/try", url.Values{"manifests": {"{"}}),
+		longOutput(), post(runPath, url.Values{"container": {"main"}}), b.get("/namespaces/nowhere"), open().get("/no-such-page"), refusedLogin, post("/namespaces/shop/try", url.Values{"manifests": {"{"}}),
 	} {
 		errors = append(errors, parsePage(t, got.body))
 	}

@@ -33,6 +33,7 @@ func TestRequests(t *testing.T) {
 		{"/namespaces/shop/workloads", 3, ""},
 		{"/namespaces/shop/jobs", 3, ""},
 		{"/namespaces/shop/workloads/pod/web-1", 6, "why reads each object of the chain from the pod to its node; and the log"},
+		{"/namespaces/shop/workloads/pod/web-2", 7, "as above; and the review that decides about the form for commands"},
 		{"/namespaces/shop/workloads/deployment/web", 7, "why reads each object of the chain from the Deployment to its nodes"},
 		{"/namespaces/shop/workloads/pod/web-1/log?container=main", 1, ""},
 		{"/namespaces/shop/network", 3, ""},

@@ -43,6 +43,7 @@ type dashboard struct {
 	Options
 	renewals renewals
 	streams  *streams
+	commands *commands
 	pace     pace
 }
 
@@ -52,7 +53,7 @@ func New(o Options) http.Handler {
 }
 
 func newDashboard(o Options) *dashboard {
-	return &dashboard{Options: o, streams: newStreams(), pace: defaultPace}
+	return &dashboard{Options: o, streams: newStreams(), commands: newCommands(), pace: defaultPace}
 }
 
 func (d *dashboard) handler() http.Handler { return d.protect(d.newRoutes()) }
@@ -117,6 +118,7 @@ func (d *dashboard) newRoutes() *http.ServeMux {
 	}
 	mux.HandleFunc("GET /namespaces/{namespace}/workloads/pod/{name}/log", d.downloadLog)
 	mux.HandleFunc("POST /namespaces/{namespace}/workloads/{kind}/{name}/{change}", d.newFormHandler(largestForm, changeWorkload))
+	mux.HandleFunc("POST /namespaces/{namespace}/workloads/pod/{name}/run", d.newFormHandler(largestForm, d.runCommand))
 	mux.HandleFunc("POST /namespaces/{namespace}/elevations", d.changeElevations(d.requestElevation))
 	mux.HandleFunc("POST /namespaces/{namespace}/elevations/{name}/{change}", d.changeElevations(d.changeElevation))
 	mux.HandleFunc("POST /namespaces/{namespace}/try", d.newFormHandler(largestTrialForm, tryManifests))

@@ -12,7 +12,7 @@ import (
 
 // pagePaths are the pages of a namespace, and the others that need a login.
 var pagePaths = []string{
-	"/", "/tenants", "/pools", "/pools/apps", "/nodes", "/walls", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1",
+	"/", "/tenants", "/pools", "/pools/apps", "/nodes", "/walls", "/namespaces/NS", "/namespaces/NS/workloads", "/namespaces/NS/workloads/pod/web-1", "/namespaces/NS/workloads/pod/web-2",
 	"/namespaces/NS/workloads/deployment/web", "/namespaces/NS/workloads/pod/web-1/log?container=main", "/namespaces/NS/jobs", "/namespaces/NS/network", "/namespaces/NS/hosts", "/namespaces/NS/hosts/gateways",
 	"/namespaces/NS/hosts/routes", "/namespaces/NS/quota", "/namespaces/NS/access", "/namespaces/NS/try",
 	"/namespaces/NS/elevations", "/namespaces/NS/cost",
@@ -42,6 +42,8 @@ func TestHeaders(t *testing.T) {
 		{"workload", user, "GET", "/namespaces/shop/workloads/pod/web-1", nil, 200},
 		{"a Deployment", user, "GET", "/namespaces/shop/workloads/deployment/web", nil, 200},
 		{"a log", user, "GET", "/namespaces/shop/workloads/pod/web-1/log?container=main", nil, 200},
+		{"a forged command", user, "POST", runPath, form, 403},
+		{"a command by a link", user, "GET", runPath + "?container=main&command=id", nil, 404},
 		{"a forged change", user, "POST", "/namespaces/shop/workloads/deployment/web/restart", form, 403},
 		{"network", user, "GET", "/namespaces/shop/network", nil, 200},
 		{"hosts", user, "GET", "/namespaces/shop/hosts", nil, 200},

@@ -152,11 +152,11 @@ func TestReplays(t *testing.T) {
 	})
 	t.Run("forms", func(t *testing.T) {
 		b := first().logIn("ana-token")
-		form := url.Values{"csrf": {b.findCSRF("/")}, "confirmed": {"yes"}, "replicas": {"1"}}
+		form := url.Values{"csrf": {b.findCSRF("/")}, "confirmed": {"yes"}, "replicas": {"1"}, "container": {"main"}, "command": {"id"}}
 		b.send(http.MethodPost, "/logout", form, nil)
 		later := copyBrowser(first().logIn("ana-token"), second)
 		for name, replay := range map[string]*browser{"without a session": copyBrowser(b, second), "in a later session": later} {
-			for _, path := range []string{"/logout", webPath + "/restart", webPath + "/scale", "/namespaces/shop/try"} {
+			for _, path := range []string{"/logout", webPath + "/restart", webPath + "/scale", "/namespaces/shop/try", runPath} {
 				a.forget()
 				if got := replay.send(http.MethodPost, path, form, nil); got.status != http.StatusForbidden || len(a.forget()) > 0 {
 					t.Errorf("%s %s: status %d", path, name, got.status)
@@ -205,7 +205,7 @@ func listForgeries(theirs, visitors, former string) map[string]forgery {
 		"with the text in a header":         {csrf: none, headers: map[string]string{"X-Csrf-Token": "OWN", "Csrf": "OWN"}},
 		"with the text in a cookie":         {csrf: none, headers: map[string]string{"Cookie": "csrf=OWN"}},
 		"as JSON": {encode: func(form url.Values) (string, string) {
-			return "application/json", `{"csrf":"` + form.Get("csrf") + `","confirmed":"yes","token":"` + form.Get("token") + `"}`
+			return "application/json", `{"csrf":"` + form.Get("csrf") + `","confirmed":"yes","container":"main","command":"id","token":"` + form.Get("token") + `"}`
 		}},
 		"as plain text":  {encode: func(form url.Values) (string, string) { return "text/plain", form.Encode() }},
 		"without a type": {encode: func(form url.Values) (string, string) { return "", form.Encode() }},
@@ -216,14 +216,14 @@ func listForgeries(theirs, visitors, former string) map[string]forgery {
 			}
 			return "multipart/form-data; boundary=x", body + "--x--\r\n"
 		}},
-		"as a link":                    {method: http.MethodGet, query: "?csrf=OWN&confirmed=yes&token=bob-token&replicas=0&manifests=x"},
-		"as a link for another method": {method: http.MethodGet, query: "?csrf=OWN&confirmed=yes&_method=POST", headers: map[string]string{"X-Http-Method-Override": "POST"}},
+		"as a link":                    {method: http.MethodGet, query: "?csrf=OWN&confirmed=yes&token=bob-token&replicas=0&manifests=x&container=main&command=id"},
+		"as a link for another method": {method: http.MethodGet, query: "?csrf=OWN&confirmed=yes&container=main&command=id&_method=POST", headers: map[string]string{"X-Http-Method-Override": "POST"}},
 		"by another method":            {method: http.MethodPut},
 	}
 }
 
-// TestForgedPosts sends more than 20 forgeries to each form. None has an effect: no change and no trial at
-// the cluster, no login as another user, and no logout.
+// TestForgedPosts sends more than 20 forgeries to each form. None has an effect: no change, no trial and no
+// command at the cluster, no login as another user, and no logout.
 func TestForgedPosts(t *testing.T) {
 	a := startAPIServer(t)
 	open := startDashboard(t, a)
@@ -232,7 +232,7 @@ func TestForgedPosts(t *testing.T) {
 	if len(forgeries) < 20 {
 		t.Errorf("only %d forgeries", len(forgeries))
 	}
-	for _, path := range []string{"/login", "/logout", webPath + "/restart", webPath + "/scale", "/namespaces/shop/try"} {
+	for _, path := range []string{"/login", "/logout", webPath + "/restart", webPath + "/scale", "/namespaces/shop/try", runPath} {
 		for name, f := range forgeries {
 			t.Run(path+" "+name, func(t *testing.T) {
 				b := open()
@@ -244,7 +244,7 @@ func TestForgedPosts(t *testing.T) {
 				a.forget()
 				got := b.forge(f, path, own)
 				for _, r := range a.forget() {
-					if r.Method != http.MethodGet {
+					if r.Method != http.MethodGet || isExec(r) {
 						t.Errorf("status %d, and a request %s %s", got.status, r.Method, r.URL)
 					}
 				}
@@ -263,7 +263,7 @@ func TestForgedPosts(t *testing.T) {
 func (b *browser) forge(f forgery, path, own string) response {
 	b.t.Helper()
 	insert := strings.NewReplacer("OWN-", own[:len(own)-1], "OWN", own, "own", strings.ToLower(own))
-	form := url.Values{"csrf": {own}, "token": {"bob-token"}, "confirmed": {"yes"}, "replicas": {"0"}, "manifests": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"}}
+	form := url.Values{"csrf": {own}, "token": {"bob-token"}, "confirmed": {"yes"}, "replicas": {"0"}, "container": {"main"}, "command": {"id"}, "manifests": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"}}
 	if f.csrf != nil {
 		form["csrf"] = nil
 		for _, text := range f.csrf {

@@ -27,7 +27,7 @@ const (
 
 // showWorkload does not decode messages of AWS: that would need credentials of the dashboard.
 func showWorkload(ctx context.Context, c *cluster.Client, r *http.Request) (page.Page, error) {
-	target, err := readTarget(r)
+	target, err := readTarget(r, r.PathValue("kind"))
 	if err != nil {
 		return page.Page{}, err
 	}
@@ -42,12 +42,15 @@ func showWorkload(ctx context.Context, c *cluster.Client, r *http.Request) (page
 		if details.Log, err = readLog(ctx, c, pod, r); err != nil {
 			return page.Page{}, err
 		}
+		if details.Command, err = offerCommands(ctx, c, pod); err != nil {
+			return page.Page{}, err
+		}
 	}
 	return page.NewWorkload(&story, details), nil
 }
 
-// readTarget returns the object in the path. Names that Kubernetes does not allow are missing.
-func readTarget(r *http.Request) (why.Target, error) {
+// readTarget returns the object of a kind with the name in the path. Names that Kubernetes does not allow are missing.
+func readTarget(r *http.Request, kind string) (why.Target, error) {
 	namespace, err := readNamespace(r)
 	if err != nil {
 		return why.Target{}, err
@@ -56,7 +59,7 @@ func readTarget(r *http.Request) (why.Target, error) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return why.Target{}, errMissing
 	}
-	target, err := why.ParseTarget([]string{r.PathValue("kind"), name}, namespace)
+	target, err := why.ParseTarget([]string{kind, name}, namespace)
 	if err != nil || target.Namespace == "" {
 		return why.Target{}, errMissing
 	}

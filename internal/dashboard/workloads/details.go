@@ -43,7 +43,30 @@ func ListContainers(p *corev1.Pod) []string {
 	return names
 }
 
-// defaultContainer is the annotation that names the container of `kubectl logs`.
+// ListRunning returns the names of a pod's containers that run, the default one first.
+func ListRunning(p *corev1.Pod) []string {
+	isRunning := map[string]bool{}
+	for _, status := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses) {
+		isRunning[status.Name] = status.State.Running != nil
+	}
+	first := p.Annotations[defaultContainer]
+	if first == "" && len(p.Spec.Containers) > 0 {
+		first = p.Spec.Containers[0].Name
+	}
+	var names []string
+	for _, name := range ListContainers(p) {
+		switch {
+		case !isRunning[name]:
+		case name == first:
+			names = slices.Insert(names, 0, name)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// defaultContainer is the annotation that names the container of `kubectl logs` and `kubectl exec`.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // ChooseContainer returns the container whose log a user wants first: one that has failed, and

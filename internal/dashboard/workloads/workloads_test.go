@@ -70,6 +70,29 @@ func TestSelectEvents(t *testing.T) {
 	}
 }
 
+// TestListRunning expects the containers in which a command can run, and the one of `kubectl exec` first.
+func TestListRunning(t *testing.T) {
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	p := makePod("web", corev1.PodRunning, func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "init"}, {Name: "sidecar"}}
+		p.Spec.Containers = []corev1.Container{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "unknown"}}
+		p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug"}}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: ended}, {Name: "sidecar", State: running}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", State: running}, {Name: "b", State: running}, {Name: "c", State: ended}, {Name: "other", State: running}}
+		p.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{{Name: "debug", State: running}}
+	})
+	for annotation, want := range map[string]string{"": "a sidecar b debug", "b": "b sidecar a debug", "c": "sidecar a b debug", "other": "sidecar a b debug"} {
+		p.Annotations = map[string]string{"kubectl.kubernetes.io/default-container": annotation}
+		if got := strings.Join(workloads.ListRunning(p), " "); got != want {
+			t.Errorf("default container %q: %s, want %s", annotation, got, want)
+		}
+	}
+	if got := workloads.ListRunning(makePod("web", corev1.PodPending, nil)); len(got) > 0 {
+		t.Errorf("a pod without containers: %q", got)
+	}
+}
+
 // TestChooseContainer expects the container whose log explains a failure.
 func TestChooseContainer(t *testing.T) {
 	containers := func(p *corev1.Pod) {

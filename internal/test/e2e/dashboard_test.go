@@ -225,7 +225,7 @@ func dashboardStranger(t *testing.T, d *dashboardCluster) {
 func dashboardViewer(t *testing.T, d *dashboardCluster) {
 	const web = "/namespaces/shop/workloads/deployment/web"
 	forbidden := []string{"The cluster refuses this", `User "oidc:jane" cannot patch resource "deployments"`}
-	d.browse(t, "jane", []string{"bank", "loans"}, append(d.listPages(),
+	d.browse(t, "jane", []string{"bank", "loans", "Run a command"}, append(d.listPages(),
 		visit{Name: "restart", Path: web, Steps: []step{press("Restart")}, shows: forbidden},
 		visit{Name: "scale", Path: web, Steps: []step{typeInto("Replicas", "7"), press("Scale")}, shows: forbidden},
 		visit{Name: "try", Path: "/namespaces/shop/try", Steps: []step{typeInto("Manifests in YAML or JSON", triedManifests), press("Try")},
@@ -247,6 +247,11 @@ func dashboardOperator(t *testing.T, d *dashboardCluster) {
 	const web = "/namespaces/shop/workloads/deployment/web"
 	change := d.serveChange(t)
 	d.browse(t, "ann", []string{"bank", "loans"}, append(d.listPages(),
+		visit{Name: "command", Path: "/namespaces/shop/workloads/pod/" + d.pod, Steps: []step{typeInto("Command", "echo it's"), press("Run")}, Screenshot: true, shows: []string{
+			"The command ended with exit code 3", `["sh" "-c" "echo it's"]`, `<b>\x1b[31mfailed\u200b`, "kubectl exec pod/" + d.pod + ` -c nginx -n shop -- sh -c 'echo it'\''s'`,
+		}},
+		visit{Name: "command again", Steps: []step{press("Run")}, shows: []string{`["sh" "-c" "echo it's"]`}},
+		visit{Name: "after the command", Steps: []step{press("Back to the pod")}, shows: []string{"Log of nginx", "Run a command"}},
 		visit{Name: "live update", Path: web, Zone: "Asia/Kolkata", Steps: []step{typeInto("Replicas", "5")},
 			Notify: change, Awaits: liveMessage, shows: []string{" GMT+5:30"}},
 		visit{Name: "typed before the update", Steps: []step{press("Scale")}, shows: []string{"Scale deployment/web to 5?"}},

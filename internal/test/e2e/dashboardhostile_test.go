@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -32,16 +34,39 @@ func dashboardHostile(t *testing.T, d *dashboardCluster) {
 		d.writeHostile(t, last, payloads[name])
 	}
 	shown := []string{"<script>globalThis.croftCanary=1</script>", `sh\u200bo\u200c\u200dp`, `shop\u202egnp\u2066`}
+	loans := d.awaitPod(t, "bank", "loans")
 	d.browse(t, "bob", []string{"shop-"}, []visit{
 		{Name: "hostile overview", Path: "/namespaces/bank", shows: []string{"Problems in bank", shown[0]}},
 		{Name: "hostile workloads", Path: "/namespaces/bank/workloads", shows: shown},
 		{Name: "hostile events", Path: "/namespaces/bank/workloads/deployment/loans", shows: shown},
 		{Name: "hostile access", Path: "/namespaces/bank/access", shows: shown},
 		{Name: "hostile pod", Path: "/namespaces/bank/workloads/pod/" + last, shows: []string{"has failed"}},
+		{Name: "hostile command", Path: "/namespaces/bank/workloads/pod/" + loans, Steps: []step{typeInto("Command", payloads["end tags"]), press("Run")},
+			// kwok simulates the node, and no kubelet answers there.
+			shows: []string{"The cluster could not run the command: ", "Run a command", "kubectl exec pod/" + loans}},
 		{Name: "hostile search", Path: "/tenants?q=%22%3E%3Cscript%3EcroftCanary%3D1%3C%2Fscript%3E", shows: []string{"There are no such tenants"}},
 		{Name: "hostile path", Path: "/namespaces/%3Cscript%3EcroftCanary%3D1%3C%2Fscript%3E", status: 404, shows: []string{"Not found"}},
 		{Name: "hostile manifests", Path: "/namespaces/bank/try", Steps: []step{typeInto("Manifests in YAML or JSON", payloads["end tags"]), press("Try")}, shows: []string{"Manifests in YAML or JSON"}},
 	})
+}
+
+// awaitPod waits until a pod with a label app runs, and returns its name.
+func (d *dashboardCluster) awaitPod(t *testing.T, namespace, app string) (name string) {
+	t.Helper()
+	eventually(t, patience, "a pod of "+app, func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := d.admin.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": app}); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodRunning {
+				name = pods.Items[i].Name
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d pods runs", len(pods.Items))
+	})
+	return name
 }
 
 // writeHostile writes a text into a failed pod, into an event and into a RoleBinding of the tenant bank.

@@ -18,8 +18,8 @@ import (
 )
 
 // kubelet serves the requests for logs, exec and port forwarding, which the sandbox's nodes
-// cannot serve, because kwok only simulates them. It has one log; every command is cat; and
-// every port writes its number and then echoes its input.
+// cannot serve, because kwok only simulates them. It has one log; every command with input is cat, and every other
+// one writes its arguments and fails; and every port writes its number and then echoes its input.
 type kubelet struct {
 	*httptest.Server
 	// goOn is closed to continue the log after its first line.
@@ -85,7 +85,7 @@ func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, stamp+"two")
 }
 
-// exec runs cat over the protocol between the API server and kubelets.
+// exec runs a command over the protocol between the API server and kubelets.
 func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
 	if _, err := httpstream.Handshake(r, w, []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}); err != nil {
 		return // the handshake has sent the error
@@ -99,8 +99,13 @@ func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = connection.Close() }()
+	command, hasInput := r.URL.Query()["command"], r.URL.Query().Has("input")
+	expected := []string{"stdin", "stdout", "error"}
+	if !hasInput {
+		expected = []string{"stdout", "stderr", "error"}
+	}
 	streams := map[string]httpstream.Stream{}
-	for _, want := range []string{"stdin", "stdout", "error"} {
+	for _, want := range expected {
 		for streams[want] == nil {
 			select {
 			case s := <-opened:
@@ -109,6 +114,12 @@ func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
+	}
+	if !hasInput {
+		_, _ = fmt.Fprintf(streams["stdout"], "%q\n", command)
+		_, _ = io.WriteString(streams["stderr"], "<b>\x1b[31mfailed\u200b\n")
+		_, _ = io.WriteString(streams["error"], `{"metadata":{},"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}`)
+		return
 	}
 	_, _ = io.Copy(streams["stdout"], streams["stdin"])
 	_, _ = io.WriteString(streams["error"], `{"metadata":{},"status":"Success"}`)
