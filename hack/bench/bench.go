@@ -28,6 +28,9 @@ type bench struct {
 	bare          bool
 	controllerQPS int
 
+	// pools is the number of pools of the measurement scale.
+	pools int
+
 	// settled is the cluster of the measurements steady and memory. It is nil until one of them
 	// needs it.
 	settled *settledCluster
