@@ -33,7 +33,7 @@ type objectWatch struct {
 	explain func(watch.EventType, client.Object) string
 }
 
-// watchObjects starts to watch objects of a kind. It begins with those that exist. keys are the names of the
+// watchObjects starts to watch objects of a kind. It begins with the existing objects. keys are the names of the
 // expected objects, as in NAMESPACE/NAME.
 func watchObjects(ctx context.Context, config *rest.Config, list client.ObjectList, keys []string,
 	explain func(watch.EventType, client.Object) string, options ...client.ListOption) (*objectWatch, error) {

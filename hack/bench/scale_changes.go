@@ -69,7 +69,7 @@ func (s *scaleBench) restartOperator(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	s.ended = s.ended.addEnded(last)
-	// The operator restores policies before it reports that it is ready.
+	// Start waits until the restarted operator is ready.
 	if err := s.cluster.Start(operatorComponent); err != nil {
 		return 0, err
 	}

@@ -11,7 +11,7 @@ import (
 // scaleProcesses are the components of the sandbox whose memory and CPU time are measured.
 var scaleProcesses = []string{operatorComponent, "kube-apiserver", "etcd", "kube-controller-manager", "karpenter"}
 
-// usage is what a process has used.
+// usage is the memory and the CPU time of a process.
 type usage struct {
 	// Resident is its memory, and Most the maximum since its start.
 	Resident float64 `json:"residentBytes"`
