@@ -273,6 +273,10 @@ bench-cost: build ## Measure croft ledger with 5,000 tenants beside its targets:
 bench-neighbours: build ## Measure the work of a tenant during floods by another, with and without croft; a quarter of an hour, or FLAGS="-floods lists -phase 3s"
 	@$(GO) run ./hack/bench -only neighbours $(FLAGS)
 
+.PHONY: bench-scale
+bench-scale: build ## Measure the operator and all commands with 5,000 tenants, beside their targets and a bare client; an hour or more, or FLAGS="-tenants 200 -pools 3"
+	@$(GO) run ./hack/bench -only scale -tenants 5000 $(FLAGS)
+
 BENCHMARKS := $(CURDIR)/docs/reference/benchmarks
 .PHONY: bench-admission
 bench-admission: build gatekeeper ## Measure pod creation beside Gatekeeper, into docs/reference/benchmarks

@@ -30,6 +30,8 @@ type bench struct {
 
 	// headlamp is the directory of a built Headlamp, or "".
 	headlamp string
+	// pools is the number of pools of the measurement scale.
+	pools int
 
 	// settled is the cluster of the measurements steady and memory. It is nil until one of them
 	// needs it.

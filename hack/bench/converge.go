@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -147,7 +148,7 @@ func (b *bench) declareTenants(ctx context.Context, c *sandbox.Cluster, prefix s
 		}
 		defer lookout.stop()
 		group.Go(func() (err error) {
-			took, err = lookout.waitReady(ctx)
+			took, err = lookout.waitAll(ctx, time.Time{})
 			return err
 		})
 		group.Go(func() error {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,47 +20,76 @@ import (
 	"croft.dev/croft/internal/declare/scheme"
 )
 
-// convergeTimeout is the time limit for all tenants to become Ready.
-const convergeTimeout = 3 * time.Minute
+// manyObjects is the number of objects from which a watch prints its progress, ten times.
+const manyObjects = 500
 
-// tenantWatch watches tenants. Polling would add load to the API server on one side only.
-type tenantWatch struct {
+// objectWatch watches objects until each has reached a state. Polling would add load to the API
+// server on one side only.
+type objectWatch struct {
 	watch watch.Interface
-	// waiting maps the tenants that are not Ready yet to the reason.
+	// waiting maps the keys of the objects that have not reached the state to the reason.
 	waiting map[string]string
+	// explain returns why an object has not reached the state, or "" if it has.
+	explain func(watch.EventType, client.Object) string
 }
 
-// watchTenants starts to watch tenants before they are declared.
-func watchTenants(ctx context.Context, config *rest.Config, prefix string, count int) (*tenantWatch, error) {
-	l := &tenantWatch{waiting: map[string]string{}}
-	for i := range count {
-		l.waiting[tenants.Name(prefix, i)] = "it was not declared"
+// watchObjects starts to watch objects of a kind. It begins with the existing objects. keys are the names of the
+// expected objects, as in NAMESPACE/NAME.
+func watchObjects(ctx context.Context, config *rest.Config, list client.ObjectList, keys []string,
+	explain func(watch.EventType, client.Object) string, options ...client.ListOption) (*objectWatch, error) {
+	l := &objectWatch{waiting: map[string]string{}, explain: explain}
+	for _, key := range keys {
+		l.waiting[key] = "it does not exist"
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		return nil, err
 	}
-	l.watch, err = c.Watch(ctx, &v1alpha1.TenantList{})
+	l.watch, err = c.Watch(ctx, list, options...)
 	return l, err
 }
 
-func (l *tenantWatch) stop() { l.watch.Stop() }
+// watchTenants starts to watch tenants before they are declared, until they are Ready.
+func watchTenants(ctx context.Context, config *rest.Config, prefix string, count int) (*objectWatch, error) {
+	keys := make([]string, count)
+	for i := range keys {
+		keys[i] = tenants.Name(prefix, i)
+	}
+	return watchObjects(ctx, config, &v1alpha1.TenantList{}, keys, func(_ watch.EventType, o client.Object) string {
+		return explainUnready(o.(*v1alpha1.Tenant))
+	})
+}
 
-// waitReady waits until all tenants are Ready, and returns for each the time since the first was
-// declared.
-func (l *tenantWatch) waitReady(ctx context.Context) ([]float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, convergeTimeout)
+func (l *objectWatch) stop() { l.watch.Stop() }
+
+// observe calls a function, and returns for each object the time from the call until the object had reached
+// the state.
+func (l *objectWatch) observe(ctx context.Context, do func(context.Context) error) ([]float64, error) {
+	var took []float64
+	group, ctx := errgroup.WithContext(ctx)
+	start := time.Now()
+	group.Go(func() (err error) {
+		took, err = l.waitAll(ctx, start)
+		return err
+	})
+	group.Go(func() error { return do(ctx) })
+	return took, group.Wait()
+}
+
+// waitAll waits until all objects have reached the state, and returns for each the time since start. If
+// start is zero, it is the time of the first event of one of them.
+func (l *objectWatch) waitAll(ctx context.Context, start time.Time) ([]float64, error) {
+	total := len(l.waiting)
+	limit := limitTime(total)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s have passed", limit))
 	defer cancel()
-	var (
-		first time.Time
-		took  []float64
-	)
+	var took []float64
 	for len(l.waiting) > 0 {
 		var event watch.Event
 		var open bool
 		select {
 		case <-ctx.Done():
-			return nil, l.withPending(ctx.Err())
+			return nil, l.withPending(context.Cause(ctx))
 		case event, open = <-l.watch.ResultChan():
 		}
 		if !open {
@@ -67,25 +98,40 @@ func (l *tenantWatch) waitReady(ctx context.Context) ([]float64, error) {
 		if event.Type == watch.Error {
 			return nil, l.withPending(apierrors.FromObject(event.Object))
 		}
-		tenant, ok := event.Object.(*v1alpha1.Tenant)
-		if !ok || l.waiting[tenant.Name] == "" {
+		object, ok := event.Object.(client.Object)
+		if !ok || l.waiting[getKey(object)] == "" {
 			continue
 		}
-		if first.IsZero() {
-			first = time.Now()
+		if start.IsZero() {
+			start = time.Now()
 		}
-		if l.waiting[tenant.Name] = explainUnready(tenant); l.waiting[tenant.Name] == "" {
-			delete(l.waiting, tenant.Name)
-			took = append(took, time.Since(first).Seconds())
+		key := getKey(object)
+		if l.waiting[key] = l.explain(event.Type, object); l.waiting[key] != "" {
+			continue
+		}
+		delete(l.waiting, key)
+		took = append(took, time.Since(start).Seconds())
+		if total >= manyObjects && len(took)%(total/10) == 0 {
+			printProgress("  %d of %d after %s", len(took), total, inSeconds.formatValue(took[len(took)-1]))
 		}
 	}
 	return took, nil
 }
 
-// withPending adds the tenants that are not Ready yet to an error.
-func (l *tenantWatch) withPending(err error) error {
-	for name, why := range l.waiting {
-		return fmt.Errorf("%d tenants are not Ready, such as %s (%s): %w", len(l.waiting), name, why, err)
+// getKey returns NAMESPACE/NAME, or NAME if the object has no namespace.
+func getKey(o client.Object) string {
+	return strings.TrimPrefix(client.ObjectKeyFromObject(o).String(), "/")
+}
+
+// limitTime returns the time limit for operations on tenants.
+func limitTime(tenants int) time.Duration {
+	return 3*time.Minute + time.Duration(tenants)*300*time.Millisecond
+}
+
+// withPending adds the objects that have not reached the state to an error.
+func (l *objectWatch) withPending(err error) error {
+	for key, why := range l.waiting {
+		return fmt.Errorf("waiting for %d objects, such as %s (%s): %w", len(l.waiting), key, why, err)
 	}
 	return err
 }

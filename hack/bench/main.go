@@ -40,6 +40,9 @@
 //     records, its memory, and its answers about 30 days, compared with their targets.
 //   - neighbours, by `make bench-neighbours` or -only neighbours: the work of one team alone, during floods
 //     by another team, and alone again, in a cluster with croft and in one without.
+//   - scale, by `make bench-scale` or -only scale: the first `croft apply` of many tenants and pools, all commands that
+//     read a file or the cluster, restarts, changes, deletion, steady state, and the processes' memory and CPU time,
+//     compared with their targets, or with a client that only writes.
 //
 // Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
 // interrupt. It needs Linux: data about processes is read from /proc.
@@ -84,7 +87,7 @@ var measurements = []measurement{
 }
 
 // onRequest are measurements that run only with -only.
-var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}}
+var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}, {"scale", measureScale}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -116,6 +119,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&b.bare, "bare", true, "neighbours: measure the same floods in a cluster without croft")
 	flag.StringVar(&b.headlamp, "headlamp", "", "dashboard: directory of Headlamp's sources, built by its `make backend frontend`, to compare with")
 	flag.IntVar(&b.controllerQPS, "controller-qps", 0, "neighbours: kube-controller-manager's requests a second, such as its own default of 20 (default: the sandbox's)")
+	flag.IntVar(&b.pools, "pools", 20, "scale: how many pools the tenants are distributed among")
 	flag.Parse()
 
 	chosen, err := chooseMeasurements(*only)
@@ -130,6 +134,8 @@ func run(ctx context.Context) error {
 		return errors.New("-window: write a positive duration, such as 60s")
 	case b.phase <= 0:
 		return errors.New("-phase: write a positive duration, such as 10s")
+	case b.pools < 1:
+		return errors.New("-pools: write at least 1")
 	case b.controllerQPS < 0:
 		return errors.New("-controller-qps: write a positive number, such as 20")
 	}

@@ -22,6 +22,9 @@ func (r requests) countWrites() float64 {
 	return sum
 }
 
+// countReads returns the number of requests that change nothing, by the API server's verbs.
+func (r requests) countReads() float64 { return r["GET"] + r["LIST"] + r["WATCH"] }
+
 // subtractReviews subtracts reviews of the client's own rights: they are sent with POST, but the
 // API server does not store them. croft's readiness check sends them. resources are all
 // clients' requests in the same time, by resource; in a settled sandbox no other client sends

@@ -82,12 +82,17 @@ func (o *operator) countRequests(ctx context.Context) (requests, error) {
 // waitIdle waits until the operator has not written anything for a while, and returns the requests
 // that it has sent until then.
 func (o *operator) waitIdle(ctx context.Context) (requests, error) {
+	return o.waitIdleFor(ctx, restTimeout)
+}
+
+// waitIdleFor is waitIdle with a time limit.
+func (o *operator) waitIdleFor(ctx context.Context, limit time.Duration) (requests, error) {
 	var (
 		sent  requests
 		last  = -1.0
 		since time.Time
 	)
-	err := wait.PollUntilContextTimeout(ctx, restPoll, restTimeout, true, func(ctx context.Context) (_ bool, err error) {
+	err := wait.PollUntilContextTimeout(ctx, restPoll, limit, true, func(ctx context.Context) (_ bool, err error) {
 		if sent, err = o.countRequests(ctx); err != nil {
 			return false, err
 		}
@@ -97,7 +102,7 @@ func (o *operator) waitIdle(ctx context.Context) (requests, error) {
 		return time.Since(since) >= atRest, nil
 	})
 	if ctx.Err() == nil && wait.Interrupted(err) {
-		return nil, fmt.Errorf("the operator still wrote objects after %s", restTimeout)
+		return nil, fmt.Errorf("the operator still wrote objects after %s", limit)
 	}
 	return sent, err
 }

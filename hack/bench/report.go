@@ -19,6 +19,7 @@ const (
 	inSeconds unit = "seconds"
 	inBytes   unit = "bytes"
 	inWrites  unit = "writes"
+	inReads   unit = "reads"
 	// inRequests is for means, such as requests per tenant.
 	inRequests unit = "requests"
 )

@@ -27,6 +27,12 @@ func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.observeSteady(ctx, s)
+}
+
+// observeSteady counts the requests in a cluster without changes. It returns the counts even if croft wrote more
+// than its heartbeat, which is an error.
+func (b *bench) observeSteady(ctx context.Context, s *settledCluster) ([]comparison, error) {
 	before, err := takeSnapshot(ctx, s)
 	if err != nil {
 		return nil, err
@@ -57,6 +63,9 @@ func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 		Croft: writes, Alternative: raw.Everybody.countWrites(),
 		Note: fmt.Sprintf("in %s, compared with all clients' writes; croft's are its heartbeat; it read %g times; of its %d objects %d changed",
 			b.window, raw.Croft["GET"], raw.Objects, len(raw.Moved)),
+	}, {
+		Name: "  reads", Unit: inReads, Croft: raw.Croft["GET"], Alternative: raw.Everybody.countReads(),
+		Note: "including starts of watches; all clients' include this benchmark's own",
 	}}
 	if beats := float64(b.window/heartbeat.Interval) + 1; writes > beats {
 		return found, fmt.Errorf("in steady state croft should write only its heartbeat, but sent %v; changed objects: %v", raw.Croft, raw.Moved)

@@ -1,5 +1,5 @@
 // Package machine describes the machine of a measurement, without which figures cannot be
-// interpreted, and reads a process' memory. It needs Linux.
+// interpreted, and reads a process' memory and CPU time. It needs Linux.
 package machine
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"croft.dev/croft/internal/test/sandbox"
@@ -93,6 +94,43 @@ func ReadResident(pid int) (now, most float64, err error) {
 	}
 	most, err = readSize(path, "VmHWM")
 	return now, most, err
+}
+
+// ticksPerSecond is the unit of the times in /proc/PID/stat. It is the same on every architecture
+// that Go supports.
+const ticksPerSecond = 100
+
+// ReadCPU returns the CPU time of a process since its start, in seconds.
+func ReadCPU(pid int) (float64, error) {
+	path := fmt.Sprintf("/proc/%d/stat", pid)
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	seconds, err := parseCPU(string(stat))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return seconds, nil
+}
+
+// parseCPU returns the sum of the user and the system time in the content of /proc/PID/stat
+// (proc_pid_stat(5)). The second field, the name of the program, may contain spaces and parentheses.
+func parseCPU(stat string) (float64, error) {
+	const user, system = 11, 12 // the fields' positions after the name
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
+	if len(fields) <= system {
+		return 0, fmt.Errorf("%d fields after the name of the program", len(fields))
+	}
+	sum := 0.0
+	for _, field := range []string{fields[user], fields[system]} {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += ticks / ticksPerSecond
+	}
+	return sum, nil
 }
 
 // FormatBytes formats an amount of memory.

@@ -35,15 +35,36 @@ func RenderText(prefix string, count int) string {
 	var b strings.Builder
 	b.WriteString("tenants:\n")
 	for i := range count {
-		name := Name(prefix, i)
-		fmt.Fprintf(&b, "  %s:\n    pool: shared\n", name)
-		fmt.Fprintf(&b, "    access: [{group: %s-team, role: operator}, {group: auditors, role: viewer}]\n", name)
-		fmt.Fprintf(&b, "    domains: [%s.example.com]\n", name)
+		b.WriteString(RenderTenant(Name(prefix, i), PoolName(0)))
 	}
 	return b.String()
 }
 
-// Name returns the name of a tenant that Text declares.
+// RenderTenant declares one tenant, below `tenants:`, with further domains in addition to its own.
+func RenderTenant(name, pool string, domains ...string) string {
+	return fmt.Sprintf("  %[1]s:\n    pool: %[2]s\n"+
+		"    access: [{group: %[1]s-team, role: operator}, {group: auditors, role: viewer}]\n"+
+		"    domains: [%[3]s]\n", name, pool, strings.Join(append([]string{name + ".example.com"}, domains...), ", "))
+}
+
+// RenderPools declares more pools than Platform's, which precedes them, up to a number of pools.
+func RenderPools(count int) string {
+	var b strings.Builder
+	for i := 1; i < count; i++ {
+		fmt.Fprintf(&b, "  %s:\n    instances: {capacityTypes: [on-demand], instanceTypes: [t3a.large, m5.large]}\n    costCode: bench\n", PoolName(i))
+	}
+	return b.String()
+}
+
+// PoolName returns the name of a pool. The first is Platform's.
+func PoolName(i int) string {
+	if i == 0 {
+		return "shared"
+	}
+	return fmt.Sprintf("shared-%04d", i)
+}
+
+// Name returns the name of a tenant that RenderText declares.
 func Name(prefix string, i int) string { return fmt.Sprintf("%s-%04d", prefix, i) }
 
 // Build builds the estate of a text, as croft does of a file.
