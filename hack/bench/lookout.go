@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/declare/scheme"
 )
 
-// convergeTimeout is the time limit for all tenants to become Ready.
-const convergeTimeout = 3 * time.Minute
+// convergeTimeout is the time limit for all tenants to become Ready. 1,000 tenants take minutes on two slow cores.
+const convergeTimeout = 10 * time.Minute
 
 // tenantWatch watches tenants. Polling would add load to the API server on one side only.
 type tenantWatch struct {

@@ -40,6 +40,9 @@
 //     records, its memory, and its answers about 30 days, compared with their targets.
 //   - neighbours, by `make bench-neighbours` or -only neighbours: the work of one team alone, during floods
 //     by another team, and alone again, in a cluster with croft and in one without.
+//   - objects, by `make bench-objects` or -only objects: five declared objects in the namespaces of all
+//     tenants, compared with a client that writes the same objects; croft's writes for each object; and the
+//     time until a changed object, and a changed Secret, are in all namespaces, compared with targets.
 //
 // Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
 // interrupt. It needs Linux: data about processes is read from /proc.
@@ -84,7 +87,7 @@ var measurements = []measurement{
 }
 
 // onRequest are measurements that run only with -only.
-var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}}
+var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}, {"objects", measureObjects}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -27,6 +27,11 @@ func measureSteady(ctx context.Context, b *bench) ([]comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.watchSteady(ctx, s)
+}
+
+// watchSteady compares the writes in a cluster that is left unchanged.
+func (b *bench) watchSteady(ctx context.Context, s *settledCluster) ([]comparison, error) {
 	before, err := takeSnapshot(ctx, s)
 	if err != nil {
 		return nil, err
