@@ -269,6 +269,10 @@ bench-dashboard: build browser ## Measure croft dashboard with 5,000 tenants, al
 bench-cost: build ## Measure croft ledger with 5,000 tenants beside its targets: bytes, memory, queries; many minutes, for 13 months of records
 	@$(GO) run ./hack/bench -only cost -tenants 5000 $(FLAGS)
 
+.PHONY: bench-objects
+bench-objects: build ## Measure declared objects and copied Secrets of 1,000 tenants beside a bare client and their targets; some ten minutes
+	@$(GO) run ./hack/bench -only objects -tenants 1000 $(FLAGS)
+
 .PHONY: bench-neighbours
 bench-neighbours: build ## Measure the work of a tenant during floods by another, with and without croft; a quarter of an hour, or FLAGS="-floods lists -phase 3s"
 	@$(GO) run ./hack/bench -only neighbours $(FLAGS)

@@ -37,12 +37,22 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 	if err := c.Stop(operatorComponent); err != nil {
 		return side{}, err
 	}
-	took, sent := make([]float64, len(all)), requests{}
+	sent := requests{}
+	for _, objects := range all {
+		sent[http.MethodPatch] += float64(len(objects))
+	}
+	took, err := writeBare(ctx, bare, all)
+	return side{Took: took, Requests: sent}, err
+}
+
+// writeBare applies the objects of each tenant in order, with several tenants at a time. It returns the time from the
+// first write until each tenant's objects were written, in seconds.
+func writeBare(ctx context.Context, bare client.Client, all [][]*unstructured.Unstructured) ([]float64, error) {
+	took := make([]float64, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(bareWorkers)
 	start := time.Now()
 	for i, objects := range all {
-		sent[http.MethodPatch] += float64(len(objects))
 		group.Go(func() error {
 			for _, o := range objects {
 				// Apply overwrites its argument with the server's response.
@@ -55,7 +65,7 @@ func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix str
 			return nil
 		})
 	}
-	return side{Took: took, Requests: sent}, group.Wait()
+	return took, group.Wait()
 }
 
 // buildTenantObjects returns the walls' objects for each tenant of a declaration, in the order of

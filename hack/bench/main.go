@@ -43,6 +43,9 @@
 //   - scale, by `make bench-scale` or -only scale: the first `croft apply` of many tenants and pools, all commands that
 //     read a file or the cluster, restarts, changes, deletion, steady state, and the processes' memory and CPU time,
 //     compared with their targets, or with a client that only writes.
+//   - objects, by `make bench-objects` or -only objects: five declared objects in the namespaces of all
+//     tenants, compared with a client that writes the same objects; croft's writes for each object; and the
+//     time until a changed object, and a changed Secret, are in all namespaces, compared with targets.
 //
 // Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
 // interrupt. It needs Linux: data about processes is read from /proc.
@@ -87,7 +90,7 @@ var measurements = []measurement{
 }
 
 // onRequest are measurements that run only with -only.
-var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}, {"scale", measureScale}}
+var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}, {"scale", measureScale}, {"objects", measureObjects}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
+
+	"k8s.io/client-go/rest"
 
 	"croft.dev/croft/hack/internal/metrics"
 )
@@ -11,12 +14,14 @@ import (
 // requests counts requests by method, or by the API server's verb.
 type requests map[string]float64
 
+// writeVerbs are the methods of requests that change something. In addition to HTTP's methods, the API
+// server counts the verbs APPLY and DELETECOLLECTION.
+var writeVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
+
 // countWrites returns the number of requests that change something, including dry runs.
 func (r requests) countWrites() float64 {
 	sum := 0.0
-	// In addition to HTTP's methods, the API server counts the verbs APPLY and
-	// DELETECOLLECTION.
-	for _, method := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"} {
+	for _, method := range writeVerbs {
 		sum += r[method]
 	}
 	return sum
@@ -58,4 +63,16 @@ func (r requests) subtract(earlier requests) requests {
 func scrapeCounter(ctx context.Context, c *http.Client, url, counter, label string) (requests, error) {
 	sums, err := metrics.SumByLabel(ctx, c, url, counter, label)
 	return requests(sums), err
+}
+
+// countWritesTo returns the number of all clients' requests to write objects of some resources. Dry runs are not
+// counted, and refused requests are.
+func countWritesTo(ctx context.Context, config *rest.Config, resources ...string) (float64, error) {
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return 0, err
+	}
+	return metrics.SumSelected(ctx, c, config.Host+"/metrics", "apiserver_request_total", func(labels map[string]string) bool {
+		return slices.Contains(resources, labels["resource"]) && slices.Contains(writeVerbs, labels["verb"]) && labels["dry_run"] == ""
+	})
 }

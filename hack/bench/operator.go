@@ -23,7 +23,7 @@ const (
 	// atRest is the time without writes after which the operator is considered at rest.
 	atRest = 2 * time.Second
 	// restTimeout is the time limit for the operator to come to rest.
-	restTimeout = time.Minute
+	restTimeout = 3 * time.Minute
 	restPoll    = 200 * time.Millisecond
 )
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -14,39 +13,54 @@ import (
 // SumByLabel reads a counter or a gauge from a metrics endpoint and sums it up by a label. Samples
 // without the label are under "".
 func SumByLabel(ctx context.Context, c *http.Client, url, name, label string) (map[string]float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	res, err := c.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, res.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(res.Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
-	}
-	family, ok := families[name]
-	if !ok {
-		return nil, fmt.Errorf("%s: there is no %s", url, name)
-	}
 	sums := map[string]float64{}
-	for _, metric := range family.GetMetric() {
-		sums[findLabel(metric, label)] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+	err := readSamples(ctx, c, url, name, func(labels map[string]string, value float64) { sums[labels[label]] += value })
+	if err != nil {
+		return nil, err
 	}
 	return sums, nil
 }
 
-func findLabel(metric *dto.Metric, name string) string {
-	for _, pair := range metric.GetLabel() {
-		if pair.GetName() == name {
-			return pair.GetValue()
+// SumSelected reads a counter or a gauge from a metrics endpoint and sums up the samples whose labels a function
+// selects.
+func SumSelected(ctx context.Context, c *http.Client, url, name string, selects func(labels map[string]string) bool) (sum float64, err error) {
+	err = readSamples(ctx, c, url, name, func(labels map[string]string, value float64) {
+		if selects(labels) {
+			sum += value
 		}
+	})
+	return sum, err
+}
+
+// readSamples calls a function with the labels and the value of each sample of a metric.
+func readSamples(ctx context.Context, c *http.Client, url, name string, add func(labels map[string]string, value float64)) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
 	}
-	return ""
+	res, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, res.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(res.Body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", url, err)
+	}
+	family, ok := families[name]
+	if !ok {
+		return fmt.Errorf("%s: there is no %s", url, name)
+	}
+	for _, metric := range family.GetMetric() {
+		labels := map[string]string{}
+		for _, pair := range metric.GetLabel() {
+			labels[pair.GetName()] = pair.GetValue()
+		}
+		add(labels, metric.GetCounter().GetValue()+metric.GetGauge().GetValue())
+	}
+	return nil
 }

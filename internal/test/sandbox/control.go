@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -52,11 +53,26 @@ func (c *Cluster) WriteKubeconfigAt(server string) (string, error) {
 // ConfigFor returns a client configuration of another user: the sandbox's CA signs the name and
 // the groups.
 func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error) {
+	return c.readConfig(listUserArgs(user, groups)...)
+}
+
+// WriteKubeconfigFor writes a kubeconfig of another user, as ConfigFor, into the sandbox's directory, and returns its
+// path.
+func (c *Cluster) WriteKubeconfigFor(user string, groups ...string) (string, error) {
+	kubeconfig, err := c.run(context.Background(), append([]string{"kubeconfig"}, listUserArgs(user, groups)...)...)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.Dir, strings.ReplaceAll(user, ":", "-")+".kubeconfig")
+	return path, os.WriteFile(path, []byte(kubeconfig), 0o600)
+}
+
+func listUserArgs(user string, groups []string) []string {
 	args := []string{"--user", user}
 	for _, group := range groups {
 		args = append(args, "--group", group)
 	}
-	return c.readConfig(args...)
+	return args
 }
 
 // readConfig returns a client configuration that croft-sandbox writes.
