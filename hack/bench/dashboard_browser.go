@@ -182,8 +182,8 @@ func (v *visitor) openInBrowser(path, awaits string) look {
 	return l
 }
 
-// measureBrowser measures pages in Chromium, from the navigation until their content is painted, with Headlamp's
-// pages about the same objects beside them.
+// measureBrowser measures pages in Chromium, from the navigation until their content is painted, compared with
+// Headlamp's pages about the same objects.
 func (d *dashboardBench) measureBrowser(ctx context.Context) (found []comparison, err error) {
 	printProgress("dashboard: pages in Chromium")
 	namespace, first := tenants.Name("tenant", d.tenants-1), tenants.Name("tenant", 0)
@@ -191,8 +191,8 @@ func (d *dashboardBench) measureBrowser(ctx context.Context) (found []comparison
 		name, path, awaits string
 		user               *visitor
 		target             float64
-		// headlamp is the path of Headlamp's page about the same objects, and content its text. namespaces are those
-		// that the user enters in Headlamp's settings, since members of a tenant cannot list namespaces.
+		// headlamp is the path of Headlamp's page about the same objects, and content its text. The user enters the
+		// namespaces in Headlamp's settings, since members of a tenant cannot list namespaces.
 		headlamp, content string
 		namespaces        []string
 	}{
@@ -228,7 +228,7 @@ func compareWithTargets(name string, cold sight, seconds []float64, target float
 	}
 }
 
-// compare compares the dashboard's page with Headlamp's. If Headlamp's page never shows the text, the note says so.
+// compare compares the dashboard's page with Headlamp's. If Headlamp's page never shows the text, the note has the error.
 func (h *headlamp) compare(ctx context.Context, name string, cold sight, seconds []float64, page look) []comparison {
 	otherCold, otherSeconds, err := h.browser.lookAgain(ctx, page)
 	if err != nil {

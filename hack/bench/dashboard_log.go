@@ -87,7 +87,7 @@ func serveLog(w http.ResponseWriter, r *http.Request) {
 	for i := range most {
 		if follow && i%(logRate/10) == 0 {
 			if flush() != nil {
-				return // the client has gone
+				return // the client has closed the connection
 			}
 			<-ticker.C
 		}

@@ -15,7 +15,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,9 +94,35 @@ func startDashboard(t *testing.T) *dashboardCluster {
 		}
 		return err
 	})
+	d.forbidDiscovery(t)
 	d.pod = d.startPods(t)
 	d.approve = d.serveApproval(t)
 	return d
+}
+
+// forbidDiscovery removes the right of users to read the list of the API server's kinds, as some
+// clusters do. croft's own processes keep it.
+func (d *dashboardCluster) forbidDiscovery(t *testing.T) {
+	t.Helper()
+	var binding rbacv1.ClusterRoleBinding
+	d.get(t, "", "system:discovery", &binding)
+	binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts"}}
+	if err := d.admin.Update(t.Context(), &binding); err != nil {
+		t.Fatal(err)
+	}
+	user := rest.CopyConfig(d.Config)
+	user.Impersonate = rest.ImpersonationConfig{UserName: "somebody", Groups: []string{"system:authenticated"}}
+	clients, err := kubernetes.NewForConfig(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, moments, "discovery to be forbidden", func(ctx context.Context) error {
+		_, err := clients.Discovery().ServerGroups()
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		return fmt.Errorf("a user reads the API groups: %v", err)
+	})
 }
 
 // startPods waits until the pods of Deployment web run and its other workloads have their problems,
