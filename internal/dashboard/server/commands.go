@@ -156,20 +156,20 @@ func (d *dashboard) waitForCommand(ctx context.Context, c *cluster.Client, user 
 	}
 	ended := make(chan result, 1)
 	go func() {
-		var all result
+		var got result
 		defer func() {
-			all.panic = recover()
+			got.panic = recover()
 			d.commands.remove(user)
-			ended <- all
+			ended <- got
 		}()
-		all.code, all.err = c.RunCommand(ctx, client.ObjectKeyFromObject(pod), form.Container, form.Command, out.of(&out.stdout), out.of(&out.stderr))
+		got.code, got.err = c.RunCommand(ctx, client.ObjectKeyFromObject(pod), form.Container, form.Command, out.of(&out.stdout), out.of(&out.stderr))
 	}()
 	select {
-	case all := <-ended:
-		if all.panic != nil {
-			panic(all.panic) // withRecovery responds
+	case got := <-ended:
+		if got.panic != nil {
+			panic(got.panic) // withRecovery responds
 		}
-		return all.code, all.err
+		return got.code, got.err
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}

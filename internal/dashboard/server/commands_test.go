@@ -268,7 +268,7 @@ func TestCommandLimits(t *testing.T) {
 			}
 			select {
 			case <-ended:
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				t.Error("the connection is still open")
 			}
 		})
@@ -277,7 +277,10 @@ func TestCommandLimits(t *testing.T) {
 			defer func() { d.commands.timeout = page.CommandSeconds * time.Second }()
 			a.setProgram(func(_ string, stdout, _ io.Writer) string {
 				_, _ = io.WriteString(stdout, "before the end")
-				<-t.Context().Done()
+				select {
+				case <-t.Context().Done():
+				case <-time.After(patience):
+				}
 				return success
 			}, protocols)
 			if got := b.runIn(csrf, "sleep 60"); !strings.Contains(got.body, "did not end within 30 seconds") || !strings.Contains(got.body, "before the end") || strings.Contains(got.body, "exit code") {
@@ -299,7 +302,11 @@ func TestCommandLimits(t *testing.T) {
 					t.Errorf("status %d:\n%s", got.status, got.body)
 				}
 			})
-			<-started
+			select {
+			case <-started:
+			case <-time.After(patience):
+				t.Fatal("a command does not start")
+			}
 		}
 		other := open().logIn("ana-token") // another session of the same user
 		a.forget()
@@ -364,7 +371,7 @@ func TestSilentServer(t *testing.T) {
 		t.Errorf("%d commands count, want 1", count())
 	}
 	close(goOn)
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for count() != 0 {
 		if time.Now().After(deadline) {
 			t.Fatal("the command still counts")

@@ -174,8 +174,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func mayRunCommands(body []byte, namespace string) bool {
 	review := &authorizationv1.SelfSubjectAccessReview{}
 	_, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, review)
-	want := authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "exec", Name: "web-2"}
-	return err == nil && review.Spec.ResourceAttributes != nil && reflect.DeepEqual(*review.Spec.ResourceAttributes, want)
+	asked := review.Spec.ResourceAttributes
+	if err != nil || asked == nil || asked.Name == "" {
+		return false
+	}
+	return reflect.DeepEqual(*asked, authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "exec", Name: asked.Name})
 }
 
 // serveWatch sends the events of a path.
