@@ -154,10 +154,10 @@ func TestPages(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.NodeSpec{Unschedulable: true}},
 		}}, now), []string{"You may not list NodeClaims. Ask a platform admin for failed launches", "b - … not Ready, accepts no new pods", "a - ✓ Ready"}, []string{"No launch has failed"}},
 		"starts of nodes": {page.NewStarts(&nodes.Starts{More: 3, Timelines: newTimelines("apps-1")}, now), []string{
-			"Starts of nodes", "The times are those that the cluster still has", "3 older nodes are not shown.", "Where the time of the nodes went", "decision 1s: Karpenter decides", "boot 3s: instance boots, kubelet registers",
+			"Starts of nodes", "A phase is - if the cluster lacks one of its times", "3 older nodes are not shown.", "Where the time of the nodes went", "decision 1s: Karpenter decides", "boot 3s: instance boots, kubelet registers",
 			"scheduling: pod is scheduled", "no known phase", "decision launch boot ready initialization scheduling start pod to node ready pod to pod ready",
-			"apps-1 apps-1 apps-1 60m apps-1 1s 2s 3s 4s 5s 6s 7s 18s 19s", "nodeclaim/apps-1 - - - - not known not known",
-			"Boot and secondary networks", "apps-1 8s 9s 10s", "apps-1 not known", "Missing times", "apps-1: apps-1", "croft latency --since 0 croft latency --since 0 -o wide",
+			"apps-1 apps-1 apps-1 60m apps-1 1s 2s 3s 4s 5s 6s 7s 18s 19s", "nodeclaim/apps-1 - - - - - -",
+			"Boot and secondary networks", "apps-1 8s 9s 10s", "apps-1 -", "Missing times", "apps-1: apps-1", "croft latency --since 0 croft latency --since 0 -o wide",
 		}, []string{"claim to node ready"}},
 		"starts in a pool": {page.NewStarts(&nodes.Starts{Pool: "apps", Hidden: []string{"NodeClaims"}}, now), []string{
 			"Starts of nodes of pool apps", "You may not list NodeClaims. Ask a platform admin", "There are no nodes", "croft latency --since 0 --pool apps",

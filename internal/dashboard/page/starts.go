@@ -32,7 +32,7 @@ func NewStarts(s *nodes.Starts, now time.Time) Page {
 func listStarts(s *nodes.Starts, now time.Time) Section {
 	t := Section{
 		Heading: T("Phases"), Head: listHeads("Node", "Pool", "Instance", "Age", "Pod"), Waterfall: drawWaterfall(s.Timelines),
-		Note:  T("The times are those that the cluster still has: it keeps events for an hour, and no times of deleted pods and nodes."),
+		Note:  T("A phase is - if the cluster lacks one of its times: it keeps events for an hour, and no times of deleted pods and nodes."),
 		Empty: noNodes,
 	}
 	if s.More > 0 {
@@ -77,7 +77,7 @@ func addPhases(t *Section, columns []latency.Definition, all []latency.Timeline,
 	for i := range all {
 		row := newCells(&all[i])
 		for _, d := range columns {
-			cell := Cell{PageText: T("not known")}
+			cell := Cell{Text: "-"} // as in the table of the command
 			if seconds, known := all[i].Phases[d.Phase]; known {
 				cell = Cell{Text: latency.FormatSeconds(seconds)}
 			}
