@@ -323,7 +323,7 @@ func dashboardPlatformAdmin(t *testing.T, d *dashboardCluster) {
 		{Name: "another tenant", Steps: []step{press("bank")}, shows: []string{"Tenant bank"}},
 		{Name: "its workloads", Steps: []step{press("Workloads")}, shows: []string{"loans"}},
 		{Name: "pools", Path: "/pools", Screenshot: true, shows: []string{"Failed launches", "bank-nodes", "m5.large"}},
-		{Name: "starts", Steps: []step{press("Starts of nodes")}, Screenshot: true, shows: []string{"Where the time of the nodes went", "decision", "bank-nodes", "croft latency --since 0"}},
+		{Name: "starts", Steps: []step{press("Starts of nodes")}, Screenshot: true, shows: []string{"Phases", "decision: Karpenter decides", "bank-nodes", "croft latency --since 0"}},
 		{Name: "starts in a pool", Path: "/pools/bank-nodes", shows: []string{"Starts of nodes of pool bank-nodes", "--pool bank-nodes"}},
 		{Name: "walls", Path: "/walls", Screenshot: true, shows: []string{"Walls of demo", "held", "Verifications", "nodes/planted", "Refused pods", "reports"}},
 		{Name: "platform cost", Path: "/costs", Screenshot: true, shows: []string{"Cost of the platform", "1130.00 expected", "bank"}},
