@@ -61,5 +61,5 @@ func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`)
 
 // formatSummary replaces the template expressions of a summary by readable label names.
 func formatSummary(summary string) string {
-	return strings.NewReplacer("{{ $labels.", "`", "{{ humanizeDuration $", "`", "{{ humanizePercentage $", "`", "{{ $", "`", " }}", "`").Replace(summary)
+	return strings.NewReplacer("{{ $labels.", "`", "{{ humanizeDuration $", "`", "{{ humanizePercentage $", "`", "{{ humanizeTimestamp $", "`", "{{ $", "`", " }}", "`").Replace(summary)
 }

@@ -71,6 +71,7 @@ func TestCluster(t *testing.T) {
 		{"status is no drift", statusIsNoDrift},
 		{"what is wanted no longer goes", abandonedGoes},
 		{"a role is changed", roleChanged},
+		{"maps become empty", mapsEmptied},
 		{"only ours is pruned", prunesOnlyOurs},
 		{"a namespace is refused, then adopted, then released", refusedAdoptedReleased},
 		{"a release misses nothing that the cache does not show yet", releasedWithoutCache},
@@ -187,5 +188,33 @@ func missingKind(b *bench) {
 	}
 	if changes, err := b.applier.Prune(b.Context(), apply.OfPool("p"), "", nil, apply.PoolKinds...); err != nil || len(changes) != 0 {
 		b.Errorf("prune: %v, %v", changes, err)
+	}
+}
+
+// mapsEmptied fails if the API server refuses the removal of the last entry of a map, as of a
+// tenant's last consent.
+func mapsEmptied(b *bench) {
+	declare := func(network map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Tenant", "metadata": map[string]any{"name": b.tenant},
+			"spec": map[string]any{"pool": "apps", "network": network},
+		}}
+	}
+	b.apply(apply.Created, declare(map[string]any{
+		"callers": map[string]any{"billing": map[string]any{"ports": []any{int64(443)}}},
+		"calls":   map[string]any{"mail": map[string]any{"ports": []any{int64(25)}}},
+	}))
+	emptied := declare(map[string]any{"callers": map[string]any{}, "calls": map[string]any{"mail": map[string]any{}}})
+	differences, err := b.applier.Diff(b.Context(), emptied)
+	if err != nil || len(differences) != 1 {
+		b.Errorf("%d differences: %v", len(differences), err)
+	}
+	b.apply(apply.Configured, emptied)
+	b.settled(emptied)
+	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: b.tenant}}
+	b.get(tenant)
+	call, calls := tenant.Spec.Network.Calls["mail"]
+	if len(tenant.Spec.Network.Callers) > 0 || !calls || len(call.Ports) > 0 {
+		b.Errorf("the network is %+v", tenant.Spec.Network)
 	}
 }

@@ -92,7 +92,7 @@ func (a *Applier) diffObject(ctx context.Context, o client.Object) (Differences,
 	// The object's namespace does not exist yet, so a dry run is not possible.
 	case found.live == nil && apierrors.IsNotFound(err):
 	case isRoleRefChange(err):
-	case isPatchForbidden(err):
+	case isPatchForbidden(err), isNullRefused(err):
 		if after, err = mergeOverLive(before, want, found.live); err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -149,10 +148,8 @@ func (a *Applier) newObject(o client.Object) (client.Object, error) {
 // object is ever deleted to be replaced.
 func (a *Applier) writeObject(ctx context.Context, want tree, live client.Object) (Action, error) {
 	written, err := a.patchObject(ctx, want)
-	if bare, emptied := omitEmpty(want); emptied && apierrors.IsInvalid(err) && strings.Contains(err.Error(), `"null"`) {
-		// Server-side apply sets a map to null when its last key is removed. Removing
-		// the map first leaves no key to remove.
-		if _, err = a.patchObject(ctx, bare); err == nil {
+	if live != nil && isNullRefused(err) {
+		if err = a.emptyMaps(ctx, want, live); err == nil {
 			written, err = a.patchObject(ctx, want)
 		}
 	}
@@ -175,20 +172,51 @@ func (a *Applier) writeObject(ctx context.Context, want tree, live client.Object
 	}
 }
 
-// omitEmpty omits the empty maps of a spec, and reports whether there are any.
-func omitEmpty(want tree) (tree, bool) {
-	spec, ok := want["spec"].(tree)
-	if !ok {
-		return want, false
+// isNullRefused reports whether the API server refused a null that server-side apply itself has
+// written: it sets a map to null when it removes the last entry of a map that is to be empty.
+func isNullRefused(err error) bool {
+	return apierrors.IsInvalid(err) && strings.Contains(err.Error(), `"null"`)
+}
+
+// emptyMaps removes the entries of all maps that are to be empty. The next apply then has nothing to
+// remove from them.
+func (a *Applier) emptyMaps(ctx context.Context, want tree, live client.Object) error {
+	before, err := makeTree(live)
+	if err != nil {
+		return err
 	}
-	bare, kept := maps.Clone(want), tree{}
-	for field, v := range spec {
-		if m, ok := v.(tree); !ok || len(m) > 0 {
-			kept[field] = v
+	patch, err := json.Marshal(listEntriesToRemove(before, want))
+	if err != nil {
+		return err
+	}
+	target, ok := live.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is not an object", live)
+	}
+	return a.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.ManagedBy))
+}
+
+// listEntriesToRemove returns a merge patch with null for each entry of a map that is empty in want.
+func listEntriesToRemove(before, want tree) tree {
+	patch := tree{}
+	for name, value := range want {
+		desired, isMap := value.(tree)
+		have, _ := before[name].(tree)
+		switch {
+		case !isMap:
+		case len(desired) > 0:
+			if inner := listEntriesToRemove(have, desired); len(inner) > 0 {
+				patch[name] = inner
+			}
+		case len(have) > 0:
+			nulls := tree{}
+			for key := range have {
+				nulls[key] = nil
+			}
+			patch[name] = nulls
 		}
 	}
-	bare["spec"] = kept
-	return bare, len(kept) < len(spec)
+	return patch
 }
 
 func (a *Applier) patchObject(ctx context.Context, want tree, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {
