@@ -36,36 +36,48 @@ type cluster struct {
 	objects   map[types.UID]any
 	collector *Collector
 	leaders   int64
+	// onDamage is called for files that cannot be read completely. onStep is called before each step of a process's writes:
+	// an error kills it there.
+	onDamage func(file string, err error)
+	onStep   func(step string) error
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	return &cluster{t: t, directory: t.TempDir(), clock: clocktesting.NewFakeClock(noon), objects: map[types.UID]any{},
+		onDamage: func(file string, err error) { t.Errorf("%s: %v", file, err) },
+		onStep:   func(string) error { return nil },
 		prices: "instances: {m5.large: {on-demand: 0.36, spot: 0.036}}\nvolumes: {gp3: 0.73}\nloadBalancerHour: 0.0225\n"}
 }
 
 // start starts a process, which then leads.
 func (c *cluster) start() {
 	c.t.Helper()
-	s, err := store.Open(c.directory, func(file string, err error) { c.t.Errorf("%s: %v", file, err) })
-	if err != nil {
+	if err := c.tryStart(); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// tryStart is like start. It returns an error if the process does not survive its start.
+func (c *cluster) tryStart() error {
+	s, err := store.Open(c.directory, c.onDamage)
+	if err != nil {
+		return err
+	}
+	s.OnStep = c.onStep
 	c.leaders++
 	if err := s.Lead(store.Leader{Identity: fmt.Sprint("pod-", c.leaders), Lease: "lease", Transitions: c.leaders}); err != nil {
-		c.t.Fatal(err)
+		return err
 	}
 	c.collector = New(Options{Store: s, Clock: c.clock, Log: slog.New(slog.DiscardHandler),
 		ReadPrices: func(context.Context) (*price.List, error) { return price.Parse("prices.yaml", []byte(c.prices)) }})
 	if err := c.collector.begin(c.t.Context()); err != nil {
-		c.t.Fatal(err)
+		return err
 	}
 	for _, o := range c.objects {
 		c.collector.set(nil, o)
 	}
-	if err := c.collector.finish(c.t.Context()); err != nil {
-		c.t.Fatal(err)
-	}
+	return c.collector.finish(c.t.Context())
 }
 
 // kill ends the process, without a word.

@@ -169,37 +169,6 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// TestKilled kills the process every 25 minutes, and starts another one within the same minute: the result
-// is the same as without kills.
-func TestKilled(t *testing.T) {
-	var results [2][]string
-	for i := range results {
-		c := newCluster(t)
-		c.start()
-		c.addNamespace("shop", "shop", "org1")
-		c.addNode("a", "apps")
-		for n := range 60 {
-			switch n % 3 {
-			case 0:
-				c.addPod("shop", "web", "a")
-			case 1:
-				c.remove("web")
-			case 2:
-				c.addNamespace("shop", "shop", []string{"org1", "org2"}[n%2])
-			}
-			c.pass(25 * time.Minute)
-			if i == 1 {
-				c.kill()
-				c.start()
-			}
-		}
-		results[i] = c.sum(noon)
-	}
-	if !reflect.DeepEqual(results[0], results[1]) || len(results[0]) == 0 {
-		t.Errorf("without kills:\n%v\nwith kills:\n%v", results[0], results[1])
-	}
-}
-
 // TestFormerLeader expects that a process which lost its lease writes nothing.
 func TestFormerLeader(t *testing.T) {
 	c := newCluster(t)

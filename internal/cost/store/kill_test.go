@@ -82,7 +82,7 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps = 0
-		s.onStep = func(string) error {
+		s.OnStep = func(string) error {
 			if steps++; steps > kill {
 				return errKilled
 			}
@@ -196,7 +196,7 @@ func TestTornJournal(t *testing.T) {
 			t.Fatalf("%d of %d bytes: %d entries, want %d, and %d reports", length, len(data), len(entries), want, reports)
 		}
 	}
-	s.onStep = func(step string) error {
+	s.OnStep = func(step string) error {
 		if step == "write" {
 			return errKilled
 		}
@@ -205,7 +205,7 @@ func TestTornJournal(t *testing.T) {
 	if err := s.AppendJournal(makeEntries(1)); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
-	s.onStep = func(string) error { return nil }
+	s.OnStep = func(string) error { return nil }
 	if err := s.AppendJournal(makeEntries(1)); !errors.Is(err, errNoJournal) {
 		t.Errorf("entries may follow a torn one: %v", err)
 	}

@@ -71,6 +71,10 @@ type fence struct {
 
 // Store is a directory with records. It is not safe for concurrent writes; Select and Read may be concurrent.
 type Store struct {
+	// OnStep is called before each step of a write. An error ends the write there, as a kill
+	// would. Only tests set it.
+	OnStep func(step string) error
+
 	directory string
 	leader    fence
 	// revision is the number of writes of hours, and journals the number of journals.
@@ -81,9 +85,6 @@ type Store struct {
 	merging sync.RWMutex
 	// onDamage is called for files that cannot be read completely.
 	onDamage func(file string, err error)
-	// onStep is called before each step of a write. An error ends the write there, as a kill
-	// would. Only tests set it.
-	onStep func(step string) error
 }
 
 // Open opens a directory, and creates it if it does not exist. onDamage is called for each file that
@@ -94,7 +95,7 @@ func Open(directory string, onDamage func(file string, err error)) (*Store, erro
 			return nil, err
 		}
 	}
-	return &Store{directory: directory, onDamage: onDamage, onStep: func(string) error { return nil }}, nil
+	return &Store{directory: directory, onDamage: onDamage, OnStep: func(string) error { return nil }}, nil
 }
 
 // Lead makes this process the writer. It returns ErrFenced if a later holder of the same lease leads, and an error if

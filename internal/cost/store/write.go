@@ -16,7 +16,7 @@ const damagedSuffix = ".damaged"
 // writeFile writes a file so that it exists completely or not at all: under another name, which is
 // flushed to the disk and then renamed.
 func (s *Store) writeFile(path string, data []byte) error {
-	if err := s.onStep("create"); err != nil {
+	if err := s.OnStep("create"); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path+temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -30,7 +30,7 @@ func (s *Store) writeFile(path string, data []byte) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := s.onStep("rename"); err != nil {
+	if err := s.OnStep("rename"); err != nil {
 		return err
 	}
 	if err := os.Rename(path+temporary, path); err != nil {
@@ -43,14 +43,14 @@ func (s *Store) writeFile(path string, data []byte) error {
 func (s *Store) appendData(f *os.File, data []byte) error {
 	half := len(data) / 2
 	for _, part := range [][]byte{data[:half], data[half:]} {
-		if err := s.onStep("write"); err != nil {
+		if err := s.OnStep("write"); err != nil {
 			return err
 		}
 		if _, err := f.Write(part); err != nil {
 			return err
 		}
 	}
-	if err := s.onStep("flush"); err != nil {
+	if err := s.OnStep("flush"); err != nil {
 		return err
 	}
 	return f.Sync()
@@ -58,7 +58,7 @@ func (s *Store) appendData(f *os.File, data []byte) error {
 
 // syncDirectory flushes the names in a directory.
 func (s *Store) syncDirectory(path string) error {
-	if err := s.onStep("flush the directory"); err != nil {
+	if err := s.OnStep("flush the directory"); err != nil {
 		return err
 	}
 	directory, err := os.Open(path)
@@ -72,7 +72,7 @@ func (s *Store) syncDirectory(path string) error {
 // renameFiles appends a suffix to the names of files.
 func (s *Store) renameFiles(paths []string, suffix string) error {
 	for _, path := range paths {
-		if err := s.onStep("rename"); err != nil {
+		if err := s.OnStep("rename"); err != nil {
 			return err
 		}
 		if err := os.Rename(path, path+suffix); err != nil {
@@ -88,7 +88,7 @@ func (s *Store) renameFiles(paths []string, suffix string) error {
 // removeFiles removes files that other files have replaced.
 func (s *Store) removeFiles(paths []string) error {
 	for _, path := range paths {
-		if err := s.onStep("remove"); err != nil {
+		if err := s.OnStep("remove"); err != nil {
 			return err
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -38,10 +38,12 @@ func (t *Timeline) encode(keys []Key) ([][]byte, error) {
 	slices.SortFunc(keys, func(a, b Key) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.UID, b.UID))
 	})
-	all := []entry{{Seen: t.seen, Gaps: t.gaps, Currency: t.currency}}
+	var all []entry
 	for _, key := range keys {
 		all = append(all, entry{Key: key, Phases: t.phases[key]})
 	}
+	// The last one: if a kill cuts the entries, those before it may be missing, and their time is in the gap.
+	all = append(all, entry{Seen: t.seen, Gaps: t.gaps, Currency: t.currency})
 	texts := make([][]byte, len(all))
 	for i := range all {
 		text, err := json.Marshal(all[i])

@@ -171,6 +171,36 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestCutChanges cuts the changes of a flush. The time since the last complete flush is then in the gap, since some changes
+// are missing.
+func TestCutChanges(t *testing.T) {
+	l := New()
+	l.See(100)
+	journal, err := l.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	observe(l, podKey, Facts{Workload: "web"}, 150)
+	observe(l, Key{Node, "n"}, Facts{Name: "n"}, 150)
+	l.See(150)
+	changes, err := l.Changes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range changes {
+		after, err := Load(slices.Concat(journal, changes[:n]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after.seen != 100 {
+			t.Errorf("with %d of %d changes, the cluster was seen at %d", n, len(changes), after.seen)
+		}
+	}
+	if after, err := Load(slices.Concat(journal, changes)); err != nil || after.seen != 150 {
+		t.Errorf("with all changes, the cluster was seen at %d: %v", after.seen, err)
+	}
+}
+
 func formatSpan(s ledger.Span) string {
 	if s.Until.IsZero() {
 		return fmt.Sprintf("%d-", s.From.Unix())

@@ -64,7 +64,7 @@ func TestModel(t *testing.T) {
 	}
 	t.Errorf("%s=%d: %s", envSeed, seed, found)
 	shortest := w.shrink(steps, found)
-	t.Logf("%s=%d %s=%d %s=%s repeats it:\n%s", envSeed, seed, envLength, len(steps), envSteps, formatSelection(shortest), formatSteps(shortest))
+	t.Logf("%s=1 %s=%d %s=%d %s=%s repeats it:\n%s", envRun, envSeed, seed, envLength, len(steps), envSteps, formatSelection(shortest), formatSteps(shortest))
 }
 
 // choosePlan returns the seed and the steps that the environment selects.

@@ -5,7 +5,7 @@
 // The seed of a run is printed. A run that fails is repeated with fewer and fewer steps, and the
 // shortest sequence that still fails is printed. To repeat a run, and only some of its steps:
 //
-//	CROFT_MODEL_SEED=7 CROFT_MODEL_STEPS=0-39,45 go test ./internal/test/model -run TestModel
+//	CROFT_TEST_MODEL=1 CROFT_MODEL_SEED=7 CROFT_MODEL_STEPS=0-39,45 go test ./internal/test/model -run TestModel
 //
 // The generator is not a library's, such as pgregory.net/rapid: these evaluate thousands of
 // candidates to shrink a sequence, each of which takes seconds on a control plane, and they expect
