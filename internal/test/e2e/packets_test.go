@@ -102,6 +102,7 @@ func TestPackets(t *testing.T) {
 			return nil
 		})
 	})
+	t.Run("consent", c.testConsent) // before verify, whose pods end after it
 	t.Run("verify", func(t *testing.T) {
 		for _, r := range c.verifyPackets(t, "pool-a", 0) {
 			if r.Result != verify.Held {
@@ -109,7 +110,6 @@ func TestPackets(t *testing.T) {
 			}
 		}
 	})
-	t.Run("consent", c.testConsent)
 	t.Run("windows", c.testWindows)
 	if err := c.Stop("croft"); err != nil { // it would repair the policies
 		t.Fatal(err)
