@@ -47,7 +47,7 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{t: t, directory: t.TempDir(), clock: clocktesting.NewFakeClock(noon), objects: map[types.UID]any{},
 		onDamage: func(file string, err error) { t.Errorf("%s: %v", file, err) },
 		onStep:   func(string) error { return nil },
-		prices: "instances: {m5.large: {on-demand: 0.36, spot: 0.036}}\nvolumes: {gp3: 0.73}\nloadBalancerHour: 0.0225\n"}
+		prices:   "instances: {m5.large: {on-demand: 0.36, spot: 0.036}}\nvolumes: {gp3: 0.73}\nloadBalancerHour: 0.0225\n"}
 }
 
 // start starts a process, which then leads.

@@ -360,7 +360,7 @@ func findSeed(t *testing.T) uint64 {
 // TestKilled kills the process a hundred times, at random points of two days of changes: between two flushes, within the write
 // of a journal or of an hour, while it starts, and after a flush. Another process starts at once or within a minute. No hour is
 // lost, and none counts twice. An hour without a gap has the same cost as without kills. A gap begins with the last flush at the
-// earliest, and the hour names it. Changes in the gap may cost more or less, by the cost of the gap at most.
+// earliest, and the hour names it. An object that changed in it may cost more or less, by the cost of the gap at most.
 func TestKilled(t *testing.T) {
 	seed := findSeed(t)
 	t.Logf("%s=%d repeats this run", envSeed, seed)
