@@ -107,7 +107,7 @@ func saveCertificate(server string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }() // it only served the certificate
 	file, err := os.CreateTemp("", "croft-bench-*.crt")
 	if err != nil {
 		return "", err

@@ -94,18 +94,18 @@ func (d *dashboard) runCommand(ctx context.Context, c *cluster.Client, r *http.R
 	if !slices.Contains(workloads.ListContainers(pod), form.Container) {
 		return page.Page{}, "", errMissing
 	}
-	refuse := func(problem page.Text) (page.Page, string, error) {
-		return page.NewCommand(target, form, page.CommandResult{State: problem, Verdict: why.Bad}), "", nil
+	refuse := func(problem page.Text) page.Page {
+		return page.NewCommand(target, form, page.CommandResult{State: problem, Verdict: why.Bad})
 	}
 	user := findUser(r)
 	if problem := page.CheckCommand(form.Command); problem != nil {
-		return refuse(problem)
+		return refuse(problem), "", nil
 	}
 	if !slices.Contains(form.Containers, form.Container) {
-		return refuse(page.T("the container %s does not run", form.Container))
+		return refuse(page.T("the container %s does not run", form.Container)), "", nil
 	}
 	if !d.commands.add(user) {
-		return refuse(page.T("too many commands run at once: send this one again when another one has ended"))
+		return refuse(page.T("too many commands run at once: send this one again when another one has ended")), "", nil
 	}
 	// A command has the same time after a slow read of its pod.
 	ctx, end := context.WithTimeout(r.Context(), d.commands.timeout)
