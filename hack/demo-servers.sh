@@ -36,12 +36,13 @@ background() {
   nohup "$@" <&0 >"$servers/$name.out" 2>"$servers/$name.log" &
   echo $! >"$servers/$name.pid"
 }
-# eventually waits until a command succeeds.
+# eventually waits until a command succeeds, for 90 seconds or for $patience.
 eventually() {
-  local what=$1 deadline=$((SECONDS + 90))
+  local what=$1 most=${patience:-90} deadline
+  deadline=$((SECONDS + most))
   shift
   until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $deadline ] || { printf '%s: not within 90 s; see %s\n' "$what" "$servers" >&2; return 1; }
+    [ $SECONDS -lt $deadline ] || { printf '%s: not within %s s; see %s\n' "$what" "$most" "$servers" >&2; return 1; }
     sleep 1
   done
 }

@@ -65,9 +65,13 @@ var checks = []check{
 		}
 		return nil
 	}},
-	{"token", func(r *http.Request) *refusal {
-		if findToken(r) == "" {
-			return &refusal{http.StatusUnauthorized, "write your token of the cluster in the header Authorization: Bearer TOKEN"}
+}
+
+// bareChecks are evaluated before the other checks of a resource without parameters.
+var bareChecks = []check{
+	{"no parameters", func(r *http.Request) *refusal {
+		if r.URL.RawQuery != "" {
+			return &refusal{http.StatusBadRequest, r.URL.Path + " has no parameters"}
 		}
 		return nil
 	}},

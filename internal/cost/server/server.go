@@ -68,18 +68,21 @@ type Options struct {
 // server handles requests. Its guards are lists, so that tests can show the effect of each one.
 type server struct {
 	Options
-	checks  []check
-	filters []filter
-	limiter *rate.Limiter
-	answers chan struct{}
+	// checks are for all requests, and bareChecks also for those of resources without parameters.
+	checks, bareChecks []check
+	// findToken returns the token of a request, or "".
+	findToken func(*http.Request) string
+	filters   []filter
+	limiter   *rate.Limiter
+	answers   chan struct{}
 }
 
 // New returns the handler of all requests.
 func New(o Options) http.Handler { return newServer(o).newRoutes() }
 
 func newServer(o Options) *server {
-	return &server{Options: o, checks: checks, filters: filters, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst),
-		answers: make(chan struct{}, concurrentAnswers)}
+	return &server{Options: o, checks: checks, bareChecks: bareChecks, findToken: findToken, filters: filters,
+		limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst), answers: make(chan struct{}, concurrentAnswers)}
 }
 
 func (s *server) newRoutes() http.Handler {
@@ -103,6 +106,17 @@ func (s *server) newRoutes() http.Handler {
 	})
 }
 
+// respondBare is respond for a resource without parameters.
+func (s *server) respondBare(w http.ResponseWriter, r *http.Request, audience string, answer func(caller authenticationv1.UserInfo) error) {
+	for _, c := range s.bareChecks {
+		if refused := c.find(r); refused != nil {
+			s.refuse(w, refused)
+			return
+		}
+	}
+	s.respond(w, r, audience, answer)
+}
+
 // respond checks a request and its token, and waits until the server may prepare one more answer. Then
 // it calls answer, and responds with its error.
 func (s *server) respond(w http.ResponseWriter, r *http.Request, audience string, answer func(caller authenticationv1.UserInfo) error) {
@@ -112,7 +126,12 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, audience string
 			return
 		}
 	}
-	caller, err := s.authenticate(r.Context(), findToken(r), audience)
+	token := s.findToken(r)
+	if token == "" {
+		s.refuse(w, &refusal{http.StatusUnauthorized, "write your token of the cluster in the header Authorization: Bearer TOKEN"})
+		return
+	}
+	caller, err := s.authenticate(r.Context(), token, audience)
 	if err != nil {
 		s.respondError(w, r, err)
 		return
