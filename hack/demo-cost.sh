@@ -118,6 +118,7 @@ cost_dashboard=$(find_address dashboard)
 open_page() {
   local account=$1 namespace=$2 path=$3 form page
   local browser=(curl -sS --fail-with-body --cacert "$costs/tls.crt" --cookie "$costs/$account.cookies" --cookie-jar "$costs/$account.cookies")
+  rm -f "$costs/$account.cookies" # the session of an earlier call would refuse the form
   form=$(umask 077 && "${browser[@]}" "$cost_dashboard/login" | sed -n 's/.*name="csrf" value="\([^"]*\)".*/\1/p' | head -1) || return 1
   page=$(kubectl create token "$account" -n "$namespace" | "${browser[@]}" --location --data-urlencode "csrf=$form" \
     --data-urlencode "next=$path" --data-urlencode token@- "$cost_dashboard/login") || return 1
