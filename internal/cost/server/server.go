@@ -68,7 +68,7 @@ type Options struct {
 // server handles requests. Its guards are lists, so that tests can show the effect of each one.
 type server struct {
 	Options
-	// checks are for all requests, and bareChecks also for those of resources without parameters.
+	// checks are for all requests, and bareChecks are for requests of resources without parameters, too.
 	checks, bareChecks []check
 	// findToken returns the token of a request, or "".
 	findToken func(*http.Request) string
