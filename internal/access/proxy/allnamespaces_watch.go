@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -17,6 +18,7 @@ import (
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -25,6 +27,12 @@ import (
 // maxFrame is the maximum size of an event. etcd stores objects of at most 3 MiB, and their
 // JSON is a few times as large.
 const maxFrame = 64 << 20
+
+// refusalRetry is the time until a namespace that the API server refused is watched again.
+// The proxy often learns of a new RoleBinding before the API server's authorizer does, whose
+// cache is a few milliseconds old, or seconds on a busy server. A user who may get a
+// namespace but never read the resource costs one request per step.
+var refusalRetry = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 4, Steps: 6}
 
 // serveWatch merges the watches of the namespaces that the user may read into one.
 //
@@ -39,6 +47,7 @@ func (a *allNamespaces) serveWatch(w http.ResponseWriter, r *http.Request, info 
 	defer cancel()
 	m := &mergedWatch{
 		allNamespaces: a, r: r, info: info, ctx: ctx, cancel: cancel, frames: make(chan frame), streams: map[string]*stream{},
+		refused: make(chan string), retries: map[string]*wait.Backoff{},
 		initial: r.URL.Query().Get("sendInitialEvents") == "true",
 	}
 	visible, err := m.start()
@@ -64,6 +73,10 @@ type mergedWatch struct {
 	cancel  func()
 	frames  chan frame
 	streams map[string]*stream
+	// refused receives a namespace when its watch is due to be requested again; retries has
+	// the steps that are left.
+	refused chan string
+	retries map[string]*wait.Backoff
 	// initial is true until the client has received the bookmark that ends the initial
 	// events.
 	initial     bool
@@ -146,7 +159,8 @@ func (m *mergedWatch) errNamespacesChanged() *apierrors.StatusError {
 	return apierrors.NewResourceExpired("the namespaces that you may read have changed: list again")
 }
 
-// open starts the watch of one namespace, unless the user may not watch it.
+// open starts the watch of one namespace. If the user may not watch it, serve tries again
+// later.
 func (m *mergedWatch) open(namespace string, options url.Values) error {
 	response, err := m.requestNamespace(m.ctx, m.r, m.info, namespace, options)
 	if err != nil {
@@ -158,8 +172,11 @@ func (m *mergedWatch) open(namespace string, options url.Values) error {
 		if err != nil {
 			return err
 		}
-		if answer := (&bufferedResponse{response.StatusCode, response.Header, body}); !answer.isHidden() {
+		switch answer := (&bufferedResponse{response.StatusCode, response.Header, body}); {
+		case !answer.isHidden():
 			m.failed = answer
+		case answer.status == http.StatusForbidden:
+			m.scheduleRetry(namespace)
 		}
 		return nil
 	}
@@ -172,6 +189,22 @@ func (m *mergedWatch) open(namespace string, options url.Values) error {
 	m.streams[namespace] = &stream{}
 	go m.readEvents(namespace, framer.NewFrameReader(response.Body))
 	return nil
+}
+
+// scheduleRetry sends a refused namespace to serve after a while, unless its steps are used up.
+func (m *mergedWatch) scheduleRetry(namespace string) {
+	if m.retries[namespace] == nil {
+		m.retries[namespace] = new(refusalRetry)
+	}
+	if m.retries[namespace].Steps == 0 {
+		return
+	}
+	time.AfterFunc(m.retries[namespace].Step(), func() {
+		select {
+		case m.refused <- namespace:
+		case <-m.ctx.Done():
+		}
+	})
 }
 
 // readEvents sends the events of a namespace to serve until the stream ends.
@@ -228,6 +261,11 @@ func (m *mergedWatch) serve(w http.ResponseWriter, visible <-chan watch.Event) {
 			if f.content == nil || m.forward(w, f) != nil {
 				return
 			}
+		case namespace := <-m.refused:
+			if m.openAdded(namespace) != nil {
+				return
+			}
+			continue
 		case e, ok := <-visible:
 			// The client drops its objects of a lost namespace by listing again.
 			if !ok || m.updateNamespaces(e) != nil {
@@ -251,10 +289,17 @@ func (m *mergedWatch) updateNamespaces(e watch.Event) error {
 		return nil
 	case !ok || e.Type == watch.Deleted:
 		return m.errNamespacesChanged()
-	case m.streams[o.GetName()] != nil:
+	}
+	return m.openAdded(o.GetName())
+}
+
+// openAdded opens a stream for a namespace that the client has not read yet, unless there is
+// one.
+func (m *mergedWatch) openAdded(namespace string) error {
+	if m.streams[namespace] != nil {
 		return nil
 	}
-	if err := m.open(o.GetName(), m.buildFreshOptions()); err != nil {
+	if err := m.open(namespace, m.buildFreshOptions()); err != nil {
 		return err
 	}
 	if m.failed != nil {
