@@ -114,7 +114,7 @@ func (o *objectsBench) startCopier(ctx context.Context) error {
 		return err
 	}
 	health := findFreeAddress()
-	cmd := exec.Command(o.croft, "copy-secrets", "--kubeconfig", kubeconfig, "--source", secretName, "--health-addr", health)
+	cmd := exec.Command(o.croft, "copy-secrets", "--kubeconfig", kubeconfig, "--source", secretName, "--health-addr", health, "--metrics-addr", "0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

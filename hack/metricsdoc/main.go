@@ -19,7 +19,7 @@ func generate() (string, error) {
 	for _, process := range []struct {
 		metric.Process
 		title string
-	}{{metric.Operator, "The operator"}, {metric.Proxy, "croft proxy"}, {metric.Ledger, "croft ledger"}} {
+	}{{metric.Operator, "The operator"}, {metric.Proxy, "croft proxy"}, {metric.Ledger, "croft ledger"}, {metric.Copier, "croft copy-secrets"}} {
 		fmt.Fprintf(&b, "\n## %s\n\n", process.title)
 		writeTable(&b, metric.Own(), process.Process)
 	}

@@ -42,6 +42,7 @@ command may not read the copies.`,
 	}
 	logs.AddFlags(c.Flags())
 	c.Flags().StringSliceVar(&o.Sources, "source", nil, "names of the Secrets in the namespace croft-secrets that may be copied")
+	c.Flags().StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of /metrics; 0 for none")
 	c.Flags().StringVar(&o.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
 	return c
 }

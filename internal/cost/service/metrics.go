@@ -69,12 +69,12 @@ func newMetrics() *metrics {
 
 // addState adds the metrics of a collector's state. While it does not lead, they have no series.
 func (m *metrics) addState(getLatest func() (stored time.Time, next store.Record, err error)) {
-	m.open.MustRegister(newStateGauge(metric.LedgerStored, func(add func(float64, ...string)) {
+	m.open.MustRegister(metric.LedgerStored.StateGauge(func(add func(float64, ...string)) {
 		if stored, _, err := getLatest(); err == nil {
 			add(float64(stored.Unix()))
 		}
 	}))
-	m.costs.MustRegister(newStateGauge(metric.LedgerCost, func(add func(float64, ...string)) {
+	m.costs.MustRegister(metric.LedgerCost.StateGauge(func(add func(float64, ...string)) {
 		_, next, err := getLatest()
 		if err != nil {
 			return
@@ -140,25 +140,4 @@ func (m *metrics) newServer(address string) *manager.Server {
 	return &manager.Server{Name: "metrics", ShutdownTimeout: ptr.To(scrapeDrain), Server: &http.Server{
 		Addr: address, Handler: mux, ReadHeaderTimeout: tlsserver.HeaderTimeout, IdleTimeout: tlsserver.IdleTimeout,
 	}}
-}
-
-// stateGauge is a gauge whose series are computed for each scrape.
-type stateGauge struct {
-	description *prometheus.Desc
-	// list calls add for each series.
-	list func(add func(value float64, labels ...string))
-}
-
-func newStateGauge(m metric.Metric, list func(add func(value float64, labels ...string))) stateGauge {
-	return stateGauge{m.Desc(), list}
-}
-
-// Describe implements prometheus.Collector.
-func (g stateGauge) Describe(to chan<- *prometheus.Desc) { to <- g.description }
-
-// Collect implements prometheus.Collector.
-func (g stateGauge) Collect(to chan<- prometheus.Metric) {
-	g.list(func(value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(g.description, prometheus.GaugeValue, value, labels...)
-	})
 }

@@ -64,6 +64,7 @@ var well = map[string]string{
 	`croft_ledger_queries_total{resource="costs",code="200"}`:                                           `0+60x240`,
 	`croft_ledger_queries_total{resource="costs",code="403"}`:                                           `0+60x240`,
 	`croft_ledger_queries_total{resource="costs",code="503"}`:                                           `0+1x240`,
+	`croft_secret_copies_failed{source="registry"}`:                                                     `2 0x239`,
 }
 
 func checks(policy, errorType, action string) string {
@@ -308,6 +309,17 @@ var alertCases = map[string]alertCase{
 		silent:  map[string]string{`croft_ledger_last_hour_timestamp_seconds`: `-4200+60x240`},
 		summary: "The last hour that croft ledger has stored ended 2h 30m 0s ago",
 		at:      150 * time.Minute,
+	},
+	"CroftSecretNotCopied": {
+		fires:   map[string]string{`croft_secret_copies_failed{source="registry"}`: `3x240`},
+		silent:  map[string]string{`croft_secret_copies_failed{source="registry"}`: `3 0x239`},
+		labels:  map[string]string{"source": "registry"},
+		summary: "3 copies of the Secret registry are missing or old",
+	},
+	"CroftSecretCopierDown": {
+		fires:   map[string]string{`croft_secret_copies_failed{source="registry"}`: `0x5 stale`},
+		silent:  map[string]string{`croft_secret_copies_failed{source="registry"}`: `0x240`},
+		summary: "croft copy-secrets does not run",
 	},
 	"CroftLedgerStoreErrors": {
 		fires:   map[string]string{`croft_ledger_store_errors_total{operation="write"}`: `0+60x240`},

@@ -75,6 +75,7 @@ func Groups() []Group {
 		{Name: "croft-networks", Title: "Secondary networks", Records: networkRecords, Alerts: networkAlerts},
 		{Name: "croft-proxy", Title: "croft proxy", Records: proxyRecords, Alerts: proxyAlerts},
 		{Name: "croft-ledger", Title: "croft ledger", Records: ledgerRecords, Alerts: ledgerAlerts},
+		{Name: "croft-secrets", Title: "croft copy-secrets", Alerts: copierAlerts},
 	}
 }
 

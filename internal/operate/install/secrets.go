@@ -78,7 +78,7 @@ func buildSecretsObjects(image string, copies []estate.SecretCopy) []client.Obje
 			},
 		},
 	})
-	all = append(all, protectPods(SecretsName, secretsSelector, admitAll("health"))...)
+	all = append(all, protectPods(SecretsName, secretsSelector, admitAll("health"), admitPlatform("metrics"))...)
 	return append(all, buildSecretsPolicy().Objects()...)
 }
 
@@ -93,11 +93,14 @@ func buildSecretsPod(image string, sources []string) corev1.PodSpec {
 	spec.TopologySpreadConstraints = nil
 	c := &spec.Containers[0]
 	c.Name = SecretsName
-	c.Args = []string{"copy-secrets", "--health-addr=:8081"}
+	c.Args = []string{"copy-secrets", "--health-addr=:8081", "--metrics-addr=:8080"}
 	for _, source := range sources {
 		c.Args = append(c.Args, SourceFlag+source)
 	}
-	c.Ports = []corev1.ContainerPort{{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}}
+	c.Ports = []corev1.ContainerPort{
+		{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP},
+		{Name: "metrics", ContainerPort: metricsPort, Protocol: corev1.ProtocolTCP},
+	}
 	c.Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},

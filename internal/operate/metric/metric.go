@@ -27,6 +27,7 @@ const (
 	Operator  Process = "croft operator"
 	Proxy     Process = "croft proxy"
 	Ledger    Process = "croft ledger"
+	Copier    Process = "croft copy-secrets"
 	APIServer Process = "kube-apiserver"
 )
 
@@ -74,6 +75,11 @@ func (m Metric) GaugeVec() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, m.LabelNames())
 }
 
+// StateGauge returns a gauge whose series are computed for each scrape: list calls add for each of them.
+func (m Metric) StateGauge(list func(add func(value float64, labels ...string))) prometheus.Collector {
+	return stateGauge{m.Desc(), list}
+}
+
 // HistogramVec returns a new histogram.
 func (m Metric) HistogramVec() *prometheus.HistogramVec {
 	opts := prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: m.Buckets}
@@ -90,3 +96,18 @@ func (m Metric) Series() []string {
 
 // All returns croft's metrics, and the other ones that alerts and dashboards use.
 func All() []Metric { return slices.Concat(Own(), Others()) }
+
+type stateGauge struct {
+	description *prometheus.Desc
+	list        func(add func(value float64, labels ...string))
+}
+
+// Describe implements prometheus.Collector.
+func (g stateGauge) Describe(to chan<- *prometheus.Desc) { to <- g.description }
+
+// Collect implements prometheus.Collector.
+func (g stateGauge) Collect(to chan<- prometheus.Metric) {
+	g.list(func(value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(g.description, prometheus.GaugeValue, value, labels...)
+	})
+}

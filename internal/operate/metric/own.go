@@ -236,6 +236,13 @@ var (
 	ledgerResourceLabel = Label{"resource", "`costs`, `charges`, `history`, `budgets`, `metrics` or `other`"}
 )
 
+// CopiesFailed is the number of missing or old copies of Secrets. It is the only metric of croft copy-secrets.
+var CopiesFailed = Metric{
+	Name: "croft_secret_copies_failed", Type: Gauge, Process: Copier,
+	Labels: []Label{{"source", "the name of the Secret in the namespace `croft-secrets`"}},
+	Help:   "Copies of a Secret of the platform that are missing or old; 0 if all of them were written.",
+}
+
 // Own returns croft's metrics, by process and name.
 func Own() []Metric {
 	all := []Metric{
@@ -244,6 +251,7 @@ func Own() []Metric {
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
 		LedgerStored, LedgerEstimated, LedgerStoreErrors, LedgerQueries, LedgerDuration, LedgerCost,
+		CopiesFailed,
 	}
 	slices.SortFunc(all, compareMetrics)
 	return all

@@ -77,6 +77,17 @@ type declaredCopy struct {
 	owner                   *rbacv1.RoleBinding
 }
 
+// listFailed adds the number of failed copies of each source, for metric.CopiesFailed.
+func (c *copier) listFailed(add func(value float64, labels ...string)) {
+	failed := c.problems.countBySource()
+	for name := range c.sources {
+		failed[name] += 0 // a source without a problem has a series
+	}
+	for name, copies := range failed {
+		add(float64(copies), name)
+	}
+}
+
 // readBinding returns the copy that a RoleBinding declares.
 func readBinding(b *rbacv1.RoleBinding) (declaredCopy, bool) {
 	w := declaredCopy{b.Namespace, b.Labels[v1alpha1.SecretLabel], b.Annotations[v1alpha1.SecretSourceAnnotation], b}

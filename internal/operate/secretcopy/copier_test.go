@@ -3,11 +3,13 @@ package secretcopy
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/testr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +26,8 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/operate/metric"
+	"croft.dev/croft/internal/operate/metric/metrictest"
 )
 
 // filled is a store of a source.
@@ -233,6 +237,23 @@ func TestProblems(t *testing.T) {
 	if got := p.encodeProblems(); got != "[]" {
 		t.Errorf("got %s", got)
 	}
+}
+
+// TestListFailed expects the number of failed copies of each source, and 0 for a source without problems.
+func TestListFailed(t *testing.T) {
+	c := newCopier((&attempts{}).newCluster(t), Options{Sources: []string{"credentials", "ca"}, Log: testr.New(t)})
+	for _, namespace := range []string{"shop", "bank"} {
+		w := declaredCopy{namespace: namespace, name: "registry", source: "credentials"}
+		c.problems.recordProblem(types.NamespacedName{Namespace: namespace, Name: "croft-secrets-registry"}, w, "it does not exist")
+	}
+	got := map[string]float64{}
+	c.listFailed(func(value float64, labels ...string) { got[labels[0]] = value })
+	if want := map[string]float64{"credentials": 2, "ca": 0}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metric.CopiesFailed.StateGauge(c.listFailed))
+	metrictest.CheckRegistered(t, registry, metric.Copier)
 }
 
 func TestComputeRetry(t *testing.T) {

@@ -90,6 +90,17 @@ func (p *problems) listProblems() []Problem {
 	return all
 }
 
+// countBySource returns the number of copies with a problem, by the name of the source.
+func (p *problems) countBySource() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	copies := map[string]int{}
+	for _, f := range p.byKey {
+		copies[f.source]++
+	}
+	return copies
+}
+
 // encodeProblems returns the first problems as the value of ProblemsAnnotation.
 func (p *problems) encodeProblems() string {
 	all := p.listProblems()

@@ -10,6 +10,7 @@
 package secretcopy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -44,6 +46,7 @@ import (
 	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/declare/version"
 	"croft.dev/croft/internal/operate/heartbeat"
+	"croft.dev/croft/internal/operate/metric"
 )
 
 const (
@@ -68,6 +71,8 @@ type Options struct {
 	Sources []string
 	// HealthAddr is the address of /healthz and /readyz. "0" disables them.
 	HealthAddr string
+	// MetricsAddr is the address of /metrics. "0" disables them.
+	MetricsAddr string
 	// Repeat is the interval after which each copy is applied again. Defaults to 30 minutes.
 	Repeat time.Duration
 	// Log receives the copier's logs, which contain no content of Secrets.
@@ -84,6 +89,11 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	c := newCopier(m.GetClient(), o)
+	failed := metric.CopiesFailed.StateGauge(c.listFailed)
+	if err := metrics.Registry.Register(failed); err != nil {
+		return err
+	}
+	defer metrics.Registry.Unregister(failed)
 	if err := c.registerWatches(m, cfg); err != nil {
 		return err
 	}
@@ -125,7 +135,7 @@ func buildManagerOptions(o Options) manager.Options {
 			&rbacv1.RoleBinding{}: {Label: selectBindings(), Transform: cache.TransformStripManagedFields()},
 		}},
 		HealthProbeBindAddress:  o.HealthAddr,
-		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		Metrics:                 metricsserver.Options{BindAddress: cmp.Or(o.MetricsAddr, "0")},
 		GracefulShutdownTimeout: ptr.To(stopTimeout),
 		Controller:              config.Controller{SkipNameValidation: ptr.To(true), ReconciliationTimeout: time.Minute},
 	}
