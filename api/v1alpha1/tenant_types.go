@@ -255,6 +255,7 @@ type TenantSpec struct {
 }
 
 // Freeze refuses changes of a tenant's namespaces by its people and robots.
+// +kubebuilder:validation:XValidation:rule="has(self.schedule) == has(self.duration)",message="schedule and duration need each other: write both or none"
 type Freeze struct {
 	// Reason is the purpose of the freeze, in one line. Refusals show it.
 	// +kubebuilder:validation:MinLength=1
@@ -268,8 +269,23 @@ type Freeze struct {
 	// +listType=set
 	// +optional
 	Except []FreezeException `json:"except,omitempty"`
+	// Schedule has the starts of a freeze that recurs, such as "0 18 * * fri": minute, hour, day of
+	// the month, month and day of the week in UTC, as in a CronJob. The operator begins and ends each
+	// freeze. Defaults to one freeze that has begun.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// Duration is the length of each freeze of the schedule, such as 60h: at least 1m.
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+(h|m|s))+$`
+	// +optional
+	Duration *metav1.Duration `json:"duration,omitempty"`
 	// Until is the end of the freeze, such as 2026-12-01T00:00:00Z. Defaults to no end. At
-	// that time the operator ends the freeze. While no operator runs, it continues.
+	// that time the operator ends the freeze. While no operator runs, it continues. A schedule does
+	// not begin a freeze after it.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
 }

@@ -145,9 +145,10 @@ func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.No
 	return v1alpha1.NodeClass{AWS: ResolveAWSClass(platform, own)}
 }
 
-// FindNextExpiry returns the time at which the next access of a tenant, the next connection
-// between tenants, the next TenantCaller or the next freeze ends, or the zero time if none does.
-func (e *Estate) FindNextExpiry() time.Time {
+// FindNextChange returns the next time at which the estate changes by itself: an access of a tenant, a
+// connection between tenants, a TenantCaller or a freeze ends, or a freeze begins. It returns the zero
+// time if there is none.
+func (e *Estate) FindNextChange() time.Time {
 	var next time.Time
 	for _, t := range e.Tenants {
 		for _, a := range t.Access {
@@ -161,9 +162,7 @@ func (e *Estate) FindNextExpiry() time.Time {
 		for i := range t.Callers {
 			next = findEarlier(next, t.Callers[i].End.Time)
 		}
-		if t.Freeze != nil && t.Freeze.Until != nil {
-			next = findEarlier(next, t.Freeze.Until.Time)
-		}
+		next = findEarlier(next, t.freezeChange)
 	}
 	return next
 }

@@ -257,7 +257,7 @@ func TestTenantCallersEnd(t *testing.T) {
 	} {
 		_, e := buildWithCallers(t, "", "callersFrom: [billing]", test.billing, newCaller("api", ends(v1alpha1.ConsentEnd(test.until))))
 		got := ""
-		if next := e.FindNextExpiry(); !next.IsZero() {
+		if next := e.FindNextChange(); !next.IsZero() {
 			got = next.UTC().Format(time.RFC3339)
 		}
 		if got != test.want {

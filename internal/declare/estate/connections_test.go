@@ -132,7 +132,7 @@ func TestConnectionsEnd(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: %d connections, want %d", test.now, got, test.want)
 		}
-		if next := e.FindNextExpiry(); next.Equal(end) != (test.want == 1) {
+		if next := e.FindNextChange(); next.Equal(end) != (test.want == 1) {
 			t.Errorf("%s: the next end is %s", test.now, next)
 		}
 	}

@@ -80,7 +80,7 @@ var rules = []rule{
 	forEachTenant(checkTenantContainers),
 	forEachTenant(checkTenantAdmins),
 	forEachTenant(checkAccessExpiry),
-	forEachTenant(checkFreezeExpiry),
+	forEachTenant(checkFreeze),
 	forEachTenant(checkMinimums),
 	forEachTenant(checkSources),
 	forEachTenant(checkRequests),

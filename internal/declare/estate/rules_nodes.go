@@ -90,11 +90,10 @@ func checkBudgets(_ *checker, p *v1alpha1.Pool) []finding {
 			continue
 		}
 		at := field.NewPath("spec", "budgets").Index(i)
-		schedule, err := cron.ParseStandard("TZ=UTC " + b.Schedule)
+		schedule, finding := parseSchedule(at.Child("schedule"), b.Schedule)
 		switch {
-		case err != nil || !karpentersSchedule.MatchString(b.Schedule):
-			all = append(all, makeFinding(at.Child("schedule"),
-				"%q is not a cron schedule%s; write minute, hour, day of the month, month and day of the week in UTC, such as \"0 9 * * mon-fri\", or @daily", b.Schedule, formatCause(err))...)
+		case schedule == nil:
+			all = append(all, finding...)
 		case schedule.Next(someDay).IsZero():
 			all = append(all, makeFinding(at.Child("schedule"), "the time %q never occurs, and Karpenter always applies such a budget; write a day that exists", b.Schedule)...)
 		}
@@ -103,6 +102,16 @@ func checkBudgets(_ *checker, p *v1alpha1.Pool) []finding {
 		}
 	}
 	return all
+}
+
+// parseSchedule returns a schedule in UTC, or a finding.
+func parseSchedule(at *field.Path, text string) (cron.Schedule, []finding) {
+	schedule, err := cron.ParseStandard("TZ=UTC " + text)
+	if err != nil || !karpentersSchedule.MatchString(text) {
+		return nil, makeFinding(at,
+			"%q is not a cron schedule%s; write minute, hour, day of the month, month and day of the week in UTC, such as \"0 9 * * mon-fri\", or @daily", text, formatCause(err))
+	}
+	return schedule, nil
 }
 
 // formatCause returns the parser's message about a schedule, if it helps the author.

@@ -124,16 +124,6 @@ func checkAccessExpiry(w *checker, t *v1alpha1.Tenant) []finding {
 	return all
 }
 
-// checkFreezeExpiry warns of a freeze that has ended.
-func checkFreezeExpiry(w *checker, t *v1alpha1.Tenant) []finding {
-	if t.Spec.Frozen == nil || !t.Spec.Frozen.Ended(w.Now) {
-		return nil
-	}
-	return makeWarning(field.NewPath("spec", "frozen", "until"),
-		"this freeze ended at %s; remove frozen, or write a later time",
-		t.Spec.Frozen.Until.UTC().Format(time.RFC3339))
-}
-
 // checkDefaultClasses refuses a default class that the tenant may not use: croft would set it on pods, and then
 // refuse them. The default and the list may come from the Platform.
 func checkDefaultClasses(w *checker, t *v1alpha1.Tenant) []finding {

@@ -76,6 +76,8 @@ type Tenant struct {
 	CostCode string
 	// Freeze is nil if the tenant is not frozen, or no longer.
 	Freeze *v1alpha1.Freeze
+	// freezeChange is the time at which the freeze ends, or the next one begins, or the zero time.
+	freezeChange time.Time
 	// FreezeNotice describes the freeze in a line for the tenant's people.
 	FreezeNotice string
 	// Budget is the tenant's budget for a month, or nil. BudgetStage is the stage in force, by the
@@ -90,7 +92,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 	defaults := &platform.TenantDefaults
 	namespaces := slices.Concat(listNamespaces(t), slices.Sorted(maps.Keys(requested)))
 	quota := resolveQuota(&platform.PlatformSpec, t)
-	freeze, notice := resolveFreeze(t, now)
+	freeze, notice, freezeChange := resolveFreeze(t, now)
 	limit := budget.Resolve(defaults.Budget, t.Spec.Budget)
 	var stage v1alpha1.BudgetStage
 	var text string
@@ -124,6 +126,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		MaxLifetime:  t.Spec.SelfService.GetMaxLifetime(),
 		Freeze:       freeze,
 		FreezeNotice: notice,
+		freezeChange: freezeChange,
 
 		NamespaceLabels:      mergeMetadata(defaults.Namespace.Labels, t.Spec.Namespace.Labels, t.Name),
 		NamespaceAnnotations: mergeMetadata(defaults.Namespace.Annotations, t.Spec.Namespace.Annotations, t.Name),
@@ -171,24 +174,6 @@ func prefixGroups(prefix string, access []v1alpha1.Access) []v1alpha1.Access {
 		}
 	}
 	return all
-}
-
-// resolveFreeze returns the freeze of a tenant with a line that describes it, or nil if the tenant is not
-// frozen.
-func resolveFreeze(t *v1alpha1.Tenant, now time.Time) (freeze *v1alpha1.Freeze, notice string) {
-	freeze = t.Spec.Frozen
-	if freeze == nil || freeze.Ended(now) {
-		return nil, ""
-	}
-	end := "until a platform admin ends the freeze"
-	if freeze.Until != nil {
-		end = "until " + freeze.Until.UTC().Format(time.RFC3339)
-	}
-	notice = "tenant " + t.Name + " is frozen " + end + ": " + freeze.Reason
-	if t.Spec.Contact != "" {
-		notice += " (contact: " + t.Spec.Contact + ")"
-	}
-	return freeze, notice
 }
 
 // listDomains returns all domains that the tenant may serve, starting with those derived from its

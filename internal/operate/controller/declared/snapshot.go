@@ -54,8 +54,8 @@ type Snapshot struct {
 	// HasPlatform is true even if the Platform is invalid.
 	HasPlatform bool
 
-	// nextEnd is when the next tenant's access ends. It is zero if no access ends.
-	nextEnd time.Time
+	// nextChange is the next time at which the estate changes by itself, or the zero time.
+	nextChange time.Time
 
 	platforms map[string]Entry[estate.Platform]
 	pools     map[string]Entry[estate.Pool]
@@ -112,7 +112,7 @@ func buildSnapshot(d *manifest.Declaration) *Snapshot {
 		claimants:   map[string]string{},
 	}
 	if built != nil {
-		s.nextEnd = built.FindNextExpiry()
+		s.nextChange = built.FindNextChange()
 	}
 	for i := range d.Platforms {
 		p := &d.Platforms[i]

@@ -46,8 +46,8 @@ type Store struct {
 	// the next retry. Only the building goroutine uses them.
 	confirmed map[objectProblem]bool
 	delay     time.Duration
-	// ending fires when the next access ends.
-	ending clock.Timer
+	// changing fires at the next change by the clock.
+	changing clock.Timer
 
 	mu        sync.Mutex
 	current   *Snapshot
@@ -221,7 +221,7 @@ func (s *Store) rebuild(ctx context.Context) error {
 		if publish, whole, err = s.confirmProblems(ctx, next); publish {
 			s.publishSnapshot(next)
 		}
-		s.rebuildAt(next.nextEnd)
+		s.rebuildAt(next.nextChange)
 	}
 	if err == nil && whole {
 		s.delay = 0
@@ -232,17 +232,17 @@ func (s *Store) rebuild(ctx context.Context) error {
 	return err
 }
 
-// longestWait limits the timer for the next end of an access, because timers do not follow
+// longestWait limits the timer for the next change by the clock, because timers do not follow
 // changes of the system clock.
 const longestWait = time.Hour
 
-// rebuildAt schedules a rebuild for the next end of a tenant's access.
-func (s *Store) rebuildAt(end time.Time) {
-	if s.ending != nil {
-		s.ending.Stop()
+// rebuildAt schedules a rebuild for the next time at which the estate changes by itself.
+func (s *Store) rebuildAt(change time.Time) {
+	if s.changing != nil {
+		s.changing.Stop()
 	}
-	if !end.IsZero() {
-		s.ending = s.clock.AfterFunc(min(end.Sub(s.clock.Now()), longestWait), s.markDirty)
+	if !change.IsZero() {
+		s.changing = s.clock.AfterFunc(min(change.Sub(s.clock.Now()), longestWait), s.markDirty)
 	}
 }
 
