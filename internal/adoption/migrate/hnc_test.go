@@ -132,7 +132,7 @@ func TestPropagated(t *testing.T) {
 		"a policy of all pods":  {read: buildTree("acme") + modesOf("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(policyOf("", "{podSelector: {}}"), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.Kept, "NetworkPolicy/acme/a spec", "croft's wall replaces it"}}},
 		"a policy for everyone": {read: buildTree("acme") + modesOf("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(policyOf("matchLabels: {app: db}", "{namespaceSelector: {}}"), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "NetworkPolicy/acme/a ", "only the tenant's namespaces"}}},
 
-		"a Secret":          {read: buildTree("acme") + modesOf("secrets", "Propagate") + addMetadata(secret, "namespace: acme") + copied(secret, "acme-web"), findings: []want{{source.NotKept, "Secret/acme/a ", "write secrets: {NAME: {}} next to objects"}, {source.Other, "Secret/acme-web/a ", "HNC's copy"}}},
+		"a Secret":          {read: buildTree("acme") + modesOf("secrets", "Propagate") + addMetadata(secret, "namespace: acme") + copied(secret, "acme-web"), gives: []string{`"secrets":{"a":{}}`}, findings: []want{{source.Changed, "Secret/acme/a ", "create the Secret a in the namespace croft-secrets"}, {source.Other, "Secret/acme-web/a ", "HNC's copy"}}},
 		"a quota of others": {read: buildTree("acme-web") + modesOf("resourcequotas", "Propagate") + addMetadata("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {pods: 3}}}", "namespace: acme"), findings: []want{{source.Changed, "ResourceQuota/acme/a spec.hard", "the input lacks these copies"}}},
 	} {
 		r.options = demo

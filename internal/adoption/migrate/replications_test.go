@@ -9,6 +9,7 @@ import (
 
 // These are manifests in Capsule's rawItems.
 const (
+	rawSecret  = "{apiVersion: v1, kind: Secret, metadata: {name: a}}"
 	rawConfig  = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: b}}"
 	rawPolicy  = "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, spec: {podSelector: {POD}, policyTypes: [Ingress], ingress: [{from: [PEER]}]}}"
 	rawBinding = "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ROLE}, subjects: [SUBJECT]}"
@@ -91,12 +92,18 @@ func TestCapsuleReplications(t *testing.T) {
 			gives: []string{`"metadata":{"annotations":{"e":"f"},"labels":{"a":"$(tenant)","c":"d"},"name":"a"}`}, findings: []want{{source.Kept, resource + ".additionalMetadata", "platform.tenantDefaults.objects"}}},
 		"a namespace": {read: buildReplication(raw(strings.Replace(rawConfig, "name: a", "name: a, namespace: elsewhere, creationTimestamp: null", 1))), gives: []string{ofAll}},
 
-		"a Secret":             {read: buildReplication(raw("{apiVersion: v1, kind: Secret, metadata: {name: a}}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "write secrets: {NAME: {}} next to objects"}}},
-		"a ServiceAccount":     {read: buildReplication(raw("{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}")), findings: []want{{source.NotKept, resource + ".rawItems[0]", deletes}}},
-		"a ResourceQuota":      {read: buildReplication(raw("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}}")), problems: []string{"spec.resources[0].rawItems[0]: ResourceQuota of v1 cannot be declared here"}},
-		"no manifest":          {read: buildReplication(raw("7")), problems: []string{"spec.resources[0].rawItems[0]: "}},
-		"an odd LimitRange":    {read: buildReplication(raw(strings.Replace(limits, "max:", "most:", 1))), problems: []string{"does not fit its kind"}},
-		"a ConfigMap and more": {read: buildReplication(raw(rawConfig + ", {apiVersion: v1, kind: Secret, metadata: {name: a}}")), gives: []string{ofAll}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "only some of the objects"}}},
+		"a Secret":         {read: buildReplication(raw(rawSecret)), gives: []string{`"tenantDefaults":{"secrets":{"a":{}}}`}, findings: []want{{source.Changed, resource + ".rawItems[0]", "create the Secret a in the namespace croft-secrets"}, {source.Changed, "GlobalTenantResource/all ", "delete this one"}}},
+		"a Secret of some": {read: buildReplication(raw(rawSecret), "tenantSelector: {matchLabels: {energy: fossil}}"), gives: []string{`"secrets":{"a":{}}`}, not: []string{"tenantDefaults"}, findings: []want{{source.Changed, resource + ".rawItems[0]", "create the Secret a"}}},
+		"two Secrets of a name": {read: buildReplication(raw(rawSecret), "tenantSelector: {matchLabels: {energy: fossil}}") + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: own, namespace: oil-dev}, spec: {resources: [{namespacedItems: [{apiVersion: v1, kind: Secret, name: a}]}]}}\n",
+			findings: []want{{source.NotKept, "TenantResource/oil-dev/own spec.resources[0].namespacedItems[0]", "the tenant oil has another Secret of this name"}}},
+		"a Secret of a template":  {read: buildReplication(raw("{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {team: '{{ tenant.name }}'}}")), not: []string{`"secrets"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "has templates"}}},
+		"a Secret of an odd name": {read: buildReplication(raw("{apiVersion: v1, kind: Secret, metadata: {name: a.b}}")), not: []string{`"secrets"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "names of copies are"}}},
+		"a Secret of a token":     {read: buildReplication(raw("{apiVersion: v1, kind: Secret, metadata: {name: a}, type: kubernetes.io/service-account-token}")), not: []string{`"secrets"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "tokens of service accounts"}}},
+		"a ServiceAccount":        {read: buildReplication(raw("{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}")), findings: []want{{source.NotKept, resource + ".rawItems[0]", deletes}}},
+		"a ResourceQuota":         {read: buildReplication(raw("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}}")), problems: []string{"spec.resources[0].rawItems[0]: ResourceQuota of v1 cannot be declared here"}},
+		"no manifest":             {read: buildReplication(raw("7")), problems: []string{"spec.resources[0].rawItems[0]: "}},
+		"an odd LimitRange":       {read: buildReplication(raw(strings.Replace(limits, "max:", "most:", 1))), problems: []string{"does not fit its kind"}},
+		"a ConfigMap and more":    {read: buildReplication(raw(rawConfig + ", {apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}")), gives: []string{ofAll}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "only some of the objects"}}},
 
 		"an object by reference": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared, selector: {matchLabels: {copy: all}}}]") +
 			"---\n" + strings.Replace(rawConfig, "name: a", "name: a, namespace: shared, uid: x, labels: {copy: all, app.kubernetes.io/managed-by: Helm}", 1), gives: []string{ofAll}, findings: []want{{source.Changed, resource + ".namespacedItems[0]", "change them in croft.yaml"}}},
@@ -104,7 +111,11 @@ func TestCapsuleReplications(t *testing.T) {
 		"literal templates":      {read: replicatingIn("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), "a: b", "a: '{{ tenant.name }} $(tenant)'", 1), gives: []string{`{"a":"{{ tenant.name }} $$(tenant)"}`}},
 		"an object that is away": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "the input lacks the objects"}}},
 		"limits that are away":   {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: shared}]"), problems: []string{"namespacedItems[0]: the input lacks the objects"}},
-		"a Secret by reference":  {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "write secrets: {NAME: {}} next to objects"}}},
+		"a Secret by name":       {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared, name: a}]"), gives: []string{`"tenantDefaults":{"secrets":{"a":{}}}`}, findings: []want{{source.Changed, resource + ".namespacedItems[0]", "create the Secret a in the namespace croft-secrets"}}},
+		"a Secret of the input":  {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]") + "---\n{apiVersion: v1, kind: Secret, metadata: {name: b, namespace: shared}}\n", gives: []string{`"tenantDefaults":{"secrets":{"b":{}}}`}},
+		"Secrets of two sources": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared, name: a}], namespaceSelector: {matchLabels: {team: all}}}, {namespacedItems: [{apiVersion: v1, kind: Secret, namespace: others, name: a}], namespaceSelector: {matchLabels: {stage: dev}}"),
+			gives: []string{`"secrets":{"a":{}}`, `"secrets":{"a":{"from":"others-a"}}`}},
+		"a Secret by reference": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "write secrets: {NAME: {}} next to objects"}}},
 
 		"people": {read: buildReplication(raw(bindingOf("view", "{kind: Group, name: '{{ tenant.name }}-readers'}"))), gives: []string{`"access":[{"group":"gas-readers","role":"viewer"}]`, `"access":[{"group":"oil-readers","role":"viewer"}]`}, not: []string{`"objects"`},
 			findings: []want{{source.Changed, resource + ".rawItems[0]", "becomes viewer"}}},

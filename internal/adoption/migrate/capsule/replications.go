@@ -111,6 +111,10 @@ func (r *replication) listCopied(d *draft.Draft, resource source.Field) []copied
 		all = append(all, copied{raw, raw, resource})
 	}
 	for _, reference := range resource.At("namespacedItems").Items() {
+		if isNamedSecret(reference) {
+			all = append(all, copied{reference, reference, resource})
+			continue
+		}
 		for _, o := range r.findReferenced(d, reference) {
 			all = append(all, copied{reference, o.Root(), resource})
 		}
@@ -231,7 +235,7 @@ func (r *replication) reportUnread(d *draft.Draft, resource source.Field) bool {
 			f.MarkNotKept("only Capsule's templates read it")
 		case "namespacedItems":
 			for _, reference := range f.Items() {
-				if len(r.findReferenced(d, reference)) > 0 {
+				if isNamedSecret(reference) || len(r.findReferenced(d, reference)) > 0 {
 					continue
 				}
 				whole = false
@@ -255,6 +259,9 @@ func (r *replication) reportUnread(d *draft.Draft, resource source.Field) bool {
 // and whether croft.yaml replaces it for all of the tenants.
 func (r *replication) readCopied(d *draft.Draft, c copied, tenants []string, every bool) ([]string, bool) {
 	kind := c.content.At("kind").Text()
+	if kind == "Secret" {
+		return r.readSecret(d, c, tenants, every)
+	}
 	if why := estate.ExplainRefusedKind(c.content.At("apiVersion").Text(), kind); why != "" {
 		reportLostObjects(d, c.at, why, kind)
 		return nil, false

@@ -60,6 +60,8 @@ type Draft struct {
 	// Renames maps a pool's field to the platform's field to which it was moved, since all pools
 	// share it.
 	Renames map[string]string
+	// SecretOrigins identifies each Secret of the namespace croft-secrets in the input.
+	SecretOrigins map[string]string
 	// Reported are the omitted tenants, and the fields of the platform, whose reason was reported.
 	Reported map[string]bool
 	// NotAdoptable are the tenants whose namespaces exist, and that croft may not adopt yet.
@@ -97,6 +99,7 @@ func New(objects []*source.Object, o Options) *Draft {
 	d := &Draft{
 		Options: o, Pools: map[string]*Pool{}, Tenants: map[string]*Tenant{},
 		Secondary: map[string]v1alpha1.SecondaryNetworkSpec{}, Renames: map[string]string{}, Classes: map[string]string{}, Reported: map[string]bool{},
+		SecretOrigins: map[string]string{},
 	}
 	d.Objects, d.kinds, d.owners = objects, map[string][]*source.Object{}, map[string]string{}
 	for _, o := range objects {

@@ -68,10 +68,32 @@ func reportOther(d *draft.Draft, p propagated) {
 		return
 	case p.object.Kind == "Role" && p.object.Root().HasOutcome():
 		return // a role of croft replaces it
+	case p.object.Kind == "Secret" && len(every) > 0:
+		declareSecret(d, p, every, some)
+		return
 	case p.object.Kind == "Role":
 		why = "write its rules into platform.roles, and the people into access"
 	}
 	p.object.Root().MarkNotKept("HNC copies it into namespaces of %s: %s; the copies stay, and new namespaces do not get one", wording.FormatFirst(tenants, most), why)
+	p.accountCopies()
+}
+
+// declareSecret writes a Secret into the secrets of the tenants of which every namespace has it.
+func declareSecret(d *draft.Draft, p propagated, every, some []string) {
+	root := p.object.Root()
+	to, name, why := copies.DeclareSecret(d, every, false, copies.Secret{
+		Name: p.object.Name, Type: corev1.SecretType(p.object.At("type").Text()), Origin: p.from + "/" + p.object.Name, Prefix: p.from,
+	})
+	for _, field := range to {
+		root.MarkChanged(field, "%s", copies.FormatSecretStep(name))
+	}
+	if why != "" {
+		root.MarkNotKept("HNC copies it into namespaces of %s: %s; the copies stay, and new namespaces do not get one", wording.FormatFirst(every, most), why)
+	}
+	if len(some) > 0 {
+		root.MarkNotKept("HNC copies it into only some namespaces of %s, or into namespaces that the input lacks, and croft writes copies into all namespaces of a tenant: the copies stay, and new namespaces do not get one",
+			wording.FormatFirst(some, most))
+	}
 	p.accountCopies()
 }
 
