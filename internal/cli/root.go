@@ -114,7 +114,7 @@ tenant (network, nodes, identity, policy), repairs them, and proves that they ho
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"declare": {newCheck(a), newTry(a), newRender(a), newIAM(a), newNetworks(a), newDiff(a), newApply(a), newAdopt(a), newMove(a), newDelete(a), newMigrate(a), newExport(a)},
-		"inspect": {newStatus(a), newVerify(a), newCertificate(a), newReach(a), newWhy(a), newLatency(a), newCost(a), newDoctor(a), newSupportBundle(a), newMe(a)},
+		"inspect": {newStatus(a), newVerify(a), newCertificate(a), newReach(a), newWhy(a), newLatency(a), newCost(a), newDenials(a), newDoctor(a), newSupportBundle(a), newMe(a)},
 		"run":     {newInstall(a), newUninstall(a), newOperator(a), newProxy(a), newDashboard(a), newLedger(a), newAgent(a), newCopySecrets(a)},
 		"access":  {newLogin(a), newKubeconfig(a), newElevate(a)},
 		"":        {newVersion(a), newPacketsProgram(a)},
