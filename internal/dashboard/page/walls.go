@@ -9,6 +9,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/dashboard/walls"
 	"croft.dev/croft/internal/diagnose/why"
+	"croft.dev/croft/internal/observe/denials"
 	"croft.dev/croft/internal/observe/events"
 )
 
@@ -23,7 +24,7 @@ func NewWalls(s *walls.Snapshot, now time.Time) Page {
 	}
 	return Page{
 		Title: T("Walls"), Heading: T("Walls of %s", s.Platform.Spec.ClusterName),
-		Commands: []string{"croft status", "croft verify --record", "kubectl get platform default -o yaml", "kubectl get events -n default --field-selector reason=" + walls.Repaired},
+		Commands: []string{"croft status", "croft verify --record", "kubectl get platform default -o yaml", "kubectl get events -n default --field-selector reason=" + walls.Repaired, "croft denials audit.log"},
 		Body:     Sections{verified, listHistory(&s.Platform.Status), listRepairs(s), listRefused(s.Refused)},
 	}
 }
@@ -99,14 +100,15 @@ func listRepairs(s *walls.Snapshot) Section {
 
 func listRefused(all []v1alpha1.RefusedWorkload) Section {
 	t := Section{
-		Heading: T("Refused pods"), Head: listHeads("Object", "State", "Explanation"),
-		Empty: T("No pods of tenants are refused. Refusals of other objects are only in the API server's audit log."),
+		Heading: T("Refused pods"), Head: listHeads("Object", "State", "Explanation", "Rule"),
+		Empty: T("No pods of tenants are refused. Refusals of other objects are only in the API server's audit log: croft denials lists them."),
 	}
 	if more := len(all) - mostRefused; more > 0 {
 		t.Note = T("%d more workloads are not shown.", more)
 	}
 	for _, w := range all[:min(len(all), mostRefused)] {
-		t.Rows = append(t.Rows, newRefusedRow(w))
+		rule, _ := denials.ParseRefusal(w.Message)
+		t.Rows = append(t.Rows, append(newRefusedRow(w), Cell{Text: cmp.Or(rule, "-")}))
 	}
 	return t
 }

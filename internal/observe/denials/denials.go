@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -168,18 +169,24 @@ var (
 
 // findRefusal returns the rule that refused a request, and its message, or "".
 func findRefusal(e *auditv1.Event) (rule, message string) {
-	if e.ResponseStatus == nil || e.ResponseStatus.Code < 400 {
+	if e.ResponseStatus == nil || e.ResponseStatus.Code < http.StatusBadRequest {
 		return "", ""
 	}
-	text := e.ResponseStatus.Message
+	return ParseRefusal(e.ResponseStatus.Message)
+}
+
+// ParseRefusal returns the rule that the API server's refusal names, as in Denial, and the rule's message, or "".
+func ParseRefusal(text string) (rule, message string) {
 	for _, pattern := range []*regexp.Regexp{byPolicy, byConstraint} {
 		if found := pattern.FindStringSubmatch(text); found != nil {
 			return joinRule(found[1], found[2]), found[3]
 		}
 	}
-	for sign, name := range map[string]string{" violates PodSecurity ": podSecurity, " exceeded quota: ": resourceQuota, " usage per ": limitRange} {
-		if strings.Contains(text, sign) {
-			return name, text
+	for _, other := range []struct{ sign, rule string }{
+		{"violates PodSecurity ", podSecurity}, {"exceeded quota: ", resourceQuota}, {" usage per ", limitRange},
+	} {
+		if strings.Contains(text, other.sign) {
+			return other.rule, text
 		}
 	}
 	return "", ""
