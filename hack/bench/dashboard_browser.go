@@ -30,16 +30,16 @@ import (
 const (
 	// browserRounds is the number of times that the browser opens each page.
 	browserRounds = 15
-	// lookTimeout is the time limit of one look, in seconds. Headlamp needs many seconds for 30,000 pods.
-	lookTimeout = 60
+	// observationTimeout is the time limit of one observation, in seconds. Headlamp needs many seconds for 30,000 pods.
+	observationTimeout = 60
 	// mostBytes and mostScripts are the targets for the first page, as transferred.
 	mostBytes, mostScripts = 150 << 10, 60 << 10
 	// headlampCluster is the name of the cluster in Headlamp.
 	headlampCluster = "bench"
 )
 
-// look and sight are the input and the output of `browser measure`: hack/browser/measure.go.
-type look struct {
+// observation and measurement are the input and the output of `browser measure`: hack/browser/measure.go.
+type observation struct {
 	URL     string            `json:"url,omitempty"`
 	Cookies map[string]string `json:"cookies,omitempty"`
 	Storage map[string]string `json:"storage,omitempty"`
@@ -49,7 +49,7 @@ type look struct {
 	Timeout float64           `json:"timeout"`
 }
 
-type sight struct {
+type measurement struct {
 	Seconds  float64 `json:"seconds"`
 	At       float64 `json:"at"`
 	Bytes    float64 `json:"bytes"`
@@ -117,17 +117,17 @@ func saveCertificate(server string) (path string, err error) {
 	return file.Name(), pem.Encode(file, &pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
 }
 
-// look opens or observes a page. A page that does not show the text in time is an error.
-func (c *chromium) look(l look) (sight, error) {
-	l.Timeout = lookTimeout
+// observe opens or observes a page. A page that does not show the text in time is an error.
+func (c *chromium) observe(l observation) (measurement, error) {
+	l.Timeout = observationTimeout
 	s, err := c.send(l)
 	if err == nil && s.Seconds < 0 {
-		err = fmt.Errorf("%s does not show %q within %d s: %s", l.URL, l.Awaits, lookTimeout, strings.Join(strings.Fields(s.Text), " "))
+		err = fmt.Errorf("%s does not show %q within %d s: %s", l.URL, l.Awaits, observationTimeout, strings.Join(strings.Fields(s.Text), " "))
 	}
 	return s, err
 }
 
-func (c *chromium) send(l look) (s sight, err error) {
+func (c *chromium) send(l observation) (s measurement, err error) {
 	if err := c.input.Encode(l); err != nil {
 		return s, fmt.Errorf("ask the browser: %w: %s", err, c.stderr.String())
 	}
@@ -140,7 +140,7 @@ func (c *chromium) send(l look) (s sight, err error) {
 // awaitText waits until the last page shows a text, and returns the largest memory of the page meanwhile.
 func (c *chromium) awaitText(ctx context.Context, text string, limit time.Duration) (most float64, err error) {
 	for end := time.Now().Add(limit); time.Now().Before(end) && ctx.Err() == nil; {
-		s, err := c.send(look{Awaits: text, Timeout: 2})
+		s, err := c.send(observation{Awaits: text, Timeout: 2})
 		most = max(most, s.Memory)
 		if err != nil || s.Seconds >= 0 {
 			return most, err
@@ -149,10 +149,10 @@ func (c *chromium) awaitText(ctx context.Context, text string, limit time.Durati
 	return most, fmt.Errorf("the page does not show %q within %s", text, limit)
 }
 
-// lookAgain looks several times, first with an empty cache.
-func (c *chromium) lookAgain(ctx context.Context, l look) (cold sight, seconds []float64, err error) {
+// observeRepeatedly observes a page several times, first with an empty cache.
+func (c *chromium) observeRepeatedly(ctx context.Context, l observation) (cold measurement, seconds []float64, err error) {
 	l.Cold = true
-	if cold, err = c.look(l); err != nil {
+	if cold, err = c.observe(l); err != nil {
 		return cold, nil, err
 	}
 	l.Cold = false
@@ -160,7 +160,7 @@ func (c *chromium) lookAgain(ctx context.Context, l look) (cold sight, seconds [
 		if ctx.Err() != nil {
 			return cold, seconds, ctx.Err()
 		}
-		s, err := c.look(l)
+		s, err := c.observe(l)
 		if err != nil {
 			return cold, seconds, err
 		}
@@ -169,12 +169,12 @@ func (c *chromium) lookAgain(ctx context.Context, l look) (cold sight, seconds [
 	return cold, seconds, nil
 }
 
-// openInBrowser returns the look of a user of the dashboard at a page.
-func (v *visitor) openInBrowser(path, awaits string) look {
+// openInBrowser returns the observation of a page by a user of the dashboard.
+func (v *visitor) openInBrowser(path, awaits string) observation {
 	base, err := url.Parse(v.url)
-	l := look{URL: v.url + path, Awaits: awaits, Cookies: map[string]string{}}
+	l := observation{URL: v.url + path, Awaits: awaits, Cookies: map[string]string{}}
 	if err != nil {
-		return l // the look fails
+		return l // the observation fails
 	}
 	for _, cookie := range v.client.Jar.Cookies(base) {
 		l.Cookies[cookie.Name] = cookie.Value
@@ -201,7 +201,7 @@ func (d *dashboardBench) measureBrowser(ctx context.Context) (found []comparison
 		{"first page of a platform admin", "/", "croft status", d.admin, 1, "", "", nil},
 		{"list of tenants", "/tenants", first, d.admin, 1, "/c/" + headlampCluster + "/namespaces", "kubernetes.io/metadata.name: tenant-", nil},
 	} {
-		cold, seconds, err := d.browser.lookAgain(ctx, p.user.openInBrowser(p.path, p.awaits))
+		cold, seconds, err := d.browser.observeRepeatedly(ctx, p.user.openInBrowser(p.path, p.awaits))
 		if err != nil {
 			return found, err
 		}
@@ -214,7 +214,7 @@ func (d *dashboardBench) measureBrowser(ctx context.Context) (found []comparison
 	return found, nil
 }
 
-func compareWithTargets(name string, cold sight, seconds []float64, target float64) []comparison {
+func compareWithTargets(name string, cold measurement, seconds []float64, target float64) []comparison {
 	return []comparison{
 		{
 			Name: name + ", in Chromium", Unit: inSeconds, Croft: samples.Median(seconds), Alternative: target, Raw: seconds,
@@ -229,8 +229,8 @@ func compareWithTargets(name string, cold sight, seconds []float64, target float
 }
 
 // compare compares the dashboard's page with Headlamp's. If Headlamp's page never shows the text, the note has the error.
-func (h *headlamp) compare(ctx context.Context, name string, cold sight, seconds []float64, page look) []comparison {
-	otherCold, otherSeconds, err := h.browser.lookAgain(ctx, page)
+func (h *headlamp) compare(ctx context.Context, name string, cold measurement, seconds []float64, page observation) []comparison {
+	otherCold, otherSeconds, err := h.browser.observeRepeatedly(ctx, page)
 	if err != nil {
 		return []comparison{{Name: name + ", Headlamp", Unit: inSeconds, Croft: samples.Median(seconds), Note: err.Error()}}
 	}
@@ -297,9 +297,9 @@ func formatKubeconfig(config *rest.Config) *clientcmdapi.Config {
 	return k
 }
 
-// open returns the look of a user at a page.
-func (h *headlamp) open(path, awaits string, user *visitor, namespaces []string) look {
-	l := look{URL: h.url + path, Awaits: awaits, Cookies: map[string]string{"headlamp-auth-" + headlampCluster + ".0": user.direct.BearerToken}}
+// open returns the observation of a page by a user.
+func (h *headlamp) open(path, awaits string, user *visitor, namespaces []string) observation {
+	l := observation{URL: h.url + path, Awaits: awaits, Cookies: map[string]string{"headlamp-auth-" + headlampCluster + ".0": user.direct.BearerToken}}
 	if namespaces != nil {
 		settings, _ := json.Marshal(map[string][]string{"allowedNamespaces": namespaces}) // strings always marshal
 		l.Storage = map[string]string{"cluster_settings." + headlampCluster: string(settings)}
@@ -312,7 +312,7 @@ func (h *headlamp) open(path, awaits string, user *visitor, namespaces []string)
 func (d *dashboardBench) measureScreen(ctx context.Context) ([]comparison, error) {
 	printProgress("dashboard: changes on the screen")
 	namespace := tenants.Name("tenant", d.tenants-1)
-	if _, err := d.browser.look(d.team.openInBrowser("/namespaces/"+namespace+"/workloads", "web-0")); err != nil {
+	if _, err := d.browser.observe(d.team.openInBrowser("/namespaces/"+namespace+"/workloads", "web-0")); err != nil {
 		return nil, err
 	}
 	var seconds []float64
@@ -323,7 +323,7 @@ func (d *dashboardBench) measureScreen(ctx context.Context) ([]comparison, error
 		if err := d.createPod(ctx, namespace, name); err != nil {
 			return nil, err
 		}
-		s, err := d.browser.look(look{Awaits: name})
+		s, err := d.browser.observe(observation{Awaits: name})
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func (d *dashboardBench) measureLog(ctx context.Context) ([]comparison, error) {
 		return nil, err
 	}
 	path := "/namespaces/" + pod.Namespace + "/workloads/pod/" + pod.Name
-	if _, err := d.browser.look(d.admin.openInBrowser(path, "line 1")); err != nil {
+	if _, err := d.browser.observe(d.admin.openInBrowser(path, "line 1")); err != nil {
 		return nil, err
 	}
 	memory, err := d.browser.awaitText(ctx, lastLine, 2*logSeconds*time.Second)

@@ -6,7 +6,7 @@
 //
 // Installed as xdg-open, it opens the login page for croft login.
 //
-//	browser measure --certificate-authority ca.crt <looks.json
+//	browser measure --certificate-authority ca.crt <observations.json
 //
 // opens pages, and prints how long they take until they show a text: measure.go.
 //

@@ -24,8 +24,8 @@ import (
 //go:embed measure.js
 var measureScript string
 
-// look is one observation of a page: how long it takes until the page shows a text.
-type look struct {
+// observation is the request to observe a page: how long it takes until the page shows a text.
+type observation struct {
 	// URL is opened first. Without it, the last page is observed further.
 	URL string `json:"url"`
 	// Cookies and Storage replace the cookies of the URL, and are added to its local storage.
@@ -40,8 +40,8 @@ type look struct {
 	Timeout float64 `json:"timeout"`
 }
 
-// sight is the result of a look.
-type sight struct {
+// measurement is the result of an observation.
+type measurement struct {
 	// Seconds is the time from the navigation until the browser has painted the text; -1 if it did not within
 	// the time limit.
 	Seconds float64 `json:"seconds"`
@@ -58,29 +58,29 @@ type sight struct {
 	Text string `json:"text"`
 }
 
-// observeAll reads looks, one a line, and prints the result of each, until the input ends.
+// observeAll reads observations, one a line, and prints the result of each, until the input ends.
 func observeAll(ctx context.Context, in io.Reader, out io.Writer) error {
-	looks, sights := json.NewDecoder(in), json.NewEncoder(out)
+	requests, results := json.NewDecoder(in), json.NewEncoder(out)
 	for {
-		var l look
-		if err := looks.Decode(&l); err != nil {
+		var l observation
+		if err := requests.Decode(&l); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
-			return fmt.Errorf("read a look: %w", err)
+			return fmt.Errorf("read an observation: %w", err)
 		}
 		s, err := observe(ctx, l)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.URL, err)
 		}
-		if err := sights.Encode(s); err != nil {
+		if err := results.Encode(s); err != nil {
 			return err
 		}
 	}
 }
 
-// observe looks at one page.
-func observe(ctx context.Context, l look) (s sight, err error) {
+// observe observes one page.
+func observe(ctx context.Context, l observation) (s measurement, err error) {
 	script := measureScript + fmt.Sprintf("\ncroftMeasure.await(%s, %t);", strconv.Quote(l.Awaits), l.Gone)
 	if l.URL == "" {
 		_, err = chromedp.Run(ctx, chromedp.Evaluate[bool](script+"true"))
@@ -90,7 +90,7 @@ func observe(ctx context.Context, l look) (s sight, err error) {
 	if err != nil {
 		return s, err
 	}
-	s, err = chromedp.Run(ctx, chromedp.Evaluate[sight](fmt.Sprintf("croftMeasure.read(%f)", l.Timeout), chromedp.EvalAwaitPromise))
+	s, err = chromedp.Run(ctx, chromedp.Evaluate[measurement](fmt.Sprintf("croftMeasure.read(%f)", l.Timeout), chromedp.EvalAwaitPromise))
 	if err != nil {
 		return s, err
 	}
@@ -99,7 +99,7 @@ func observe(ctx context.Context, l look) (s sight, err error) {
 }
 
 // openMeasured opens the page with a script that runs before the page's own.
-func openMeasured(ctx context.Context, l look, script string) error {
+func openMeasured(ctx context.Context, l observation, script string) error {
 	if err := prepareBrowser(ctx, l); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func openMeasured(ctx context.Context, l look, script string) error {
 	return err
 }
 
-// prepareBrowser sets the cookies, and empties the cache for a cold look.
-func prepareBrowser(ctx context.Context, l look) error {
+// prepareBrowser sets the cookies, and empties the cache for a cold observation.
+func prepareBrowser(ctx context.Context, l observation) error {
 	if _, err := chromedp.Call(ctx, network.ClearBrowserCookies, cdp.Empty{}); err != nil {
 		return fmt.Errorf("delete cookies: %w", err)
 	}
@@ -170,5 +170,5 @@ func readMemory(ctx context.Context) (most float64, err error) {
 	return most, nil
 }
 
-// measureTimeout is the time limit for all looks of one browser.
+// measureTimeout is the time limit for all observations of one browser.
 const measureTimeout = 2 * time.Hour

@@ -36,9 +36,9 @@ type object interface {
 	metav1.Object
 }
 
-// sight answers which objects of a collection a user may see. The names may include objects
+// visibilityIndex answers which objects of a collection a user may see. The names may include objects
 // that do not exist. all is true for users who may see every object.
-type sight interface {
+type visibilityIndex interface {
 	canSee(u user.Info, name string) bool
 	visibleTo(u user.Info) (names sets.Set[string], all bool)
 }
@@ -51,7 +51,7 @@ type sight interface {
 // namespace, the event has the resource version of the binding.
 type collection struct {
 	*kind
-	sight sight
+	index visibilityIndex
 
 	mutex   sync.Mutex
 	objects map[string]object
@@ -78,9 +78,9 @@ type change struct {
 	revoked       []subject
 }
 
-func newCollection(k *kind, s sight) *collection {
+func newCollection(k *kind, index visibilityIndex) *collection {
 	return &collection{
-		kind: k, sight: s, objects: map[string]object{}, watchers: map[*watcher]bool{}, newerVersion: make(chan struct{}),
+		kind: k, index: index, objects: map[string]object{}, watchers: map[*watcher]bool{}, newerVersion: make(chan struct{}),
 	}
 }
 
@@ -98,7 +98,7 @@ func (n *collection) put(o object) {
 }
 
 // remove drops a deleted object. revoked contains the subjects that could see it, unless
-// sight still has the answer.
+// the index still has the answer.
 func (n *collection) remove(o object, revoked ...subject) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -135,7 +135,7 @@ func (n *collection) listNames() []string {
 func (n *collection) isVisible(u user.Info, name string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	return n.objects[name] != nil && n.sight.canSee(u, name)
+	return n.objects[name] != nil && n.index.canSee(u, name)
 }
 
 // resetHistory drops the changes up to a resource version. Watches from older versions have
@@ -174,7 +174,7 @@ func (n *collection) record(c change) {
 // buildEvent returns the event that a watch receives about an object, or nil.
 func (n *collection) buildEvent(w *watcher, name string, before object) *watch.Event {
 	now := n.objects[name]
-	visible := now != nil && w.matches(now) && n.sight.canSee(w.user, name)
+	visible := now != nil && w.matches(now) && n.index.canSee(w.user, name)
 	sent := w.sent[name]
 	switch {
 	case visible && sent:
@@ -246,7 +246,7 @@ func (n *collection) Get(ctx context.Context, name string, o *metav1.GetOptions)
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	if n.objects[name] == nil || !n.sight.canSee(u, name) {
+	if n.objects[name] == nil || !n.index.canSee(u, name) {
 		return nil, apierrors.NewNotFound(n.resource.GroupResource(), name)
 	}
 	return n.copy(n.objects[name]), nil
@@ -257,7 +257,7 @@ const continueRoot = "/"
 
 // listVisibleNames returns the sorted names of the objects that a user may see.
 func (n *collection) listVisibleNames(u user.Info) []string {
-	visible, all := n.sight.visibleTo(u)
+	visible, all := n.index.visibleTo(u)
 	if all {
 		return slices.Clone(n.sorted)
 	}

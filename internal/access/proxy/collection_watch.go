@@ -146,7 +146,7 @@ func (n *collection) replay(w *watcher, since uint64) {
 			p.before, p.matched = c.before, p.matched || w.matches(c.before)
 		}
 		p.accessChanged = p.accessChanged || c.accessChanged
-		if n.sight.canSee(w.user, c.name) || w.revokes(c) {
+		if n.index.canSee(w.user, c.name) || w.revokes(c) {
 			last := *p
 			p.lastVisible = &last
 		}
@@ -161,7 +161,7 @@ func (n *collection) replay(w *watcher, since uint64) {
 		}
 		// An object to which the user was given access since then is new to the client.
 		now := n.objects[name]
-		w.sent[name] = last.matched && (!last.accessChanged || now == nil || !w.matches(now) || !n.sight.canSee(w.user, name))
+		w.sent[name] = last.matched && (!last.accessChanged || now == nil || !w.matches(now) || !n.index.canSee(w.user, name))
 		if e := n.buildEvent(w, name, last.before); e != nil {
 			w.queue = append(w.queue, *e)
 		}

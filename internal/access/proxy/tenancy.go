@@ -80,7 +80,7 @@ func newTenancy(access *visibility) (*tenancy, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.tenants, t.pools, t.nodes = newCollection(tenants, sightFunc(t.findTenants)), newCollection(pools, sightFunc(t.findPools)), newCollection(newNodeKind(), nodeSight{t})
+	t.tenants, t.pools, t.nodes = newCollection(tenants, visibleNames(t.findTenants)), newCollection(pools, visibleNames(t.findPools)), newCollection(newNodeKind(), nodeVisibility{t})
 	t.trees = map[*collection]fieldTree{
 		t.tenants: newFieldTree(tenantFields.shown), t.pools: newFieldTree(poolFields.shown), t.nodes: newFieldTree(nodeFields.shown),
 	}
@@ -113,24 +113,24 @@ func (t *tenancy) findPools(u user.Info) sets.Set[string] {
 	return all
 }
 
-// sightFunc is a sight of the names that the function returns for a user.
-type sightFunc func(user.Info) sets.Set[string]
+// visibleNames implements visibilityIndex by the names that the function returns for a user.
+type visibleNames func(user.Info) sets.Set[string]
 
-func (s sightFunc) canSee(u user.Info, name string) bool { return s(u).Has(name) }
+func (s visibleNames) canSee(u user.Info, name string) bool { return s(u).Has(name) }
 
-func (s sightFunc) visibleTo(u user.Info) (names sets.Set[string], all bool) { return s(u), false }
+func (s visibleNames) visibleTo(u user.Info) (names sets.Set[string], all bool) { return s(u), false }
 
-// nodeSight is a sight of the nodes in the pools that a user may see.
-type nodeSight struct{ *tenancy }
+// nodeVisibility implements visibilityIndex for the nodes in the pools that a user may see.
+type nodeVisibility struct{ *tenancy }
 
-func (t nodeSight) canSee(u user.Info, name string) bool {
+func (t nodeVisibility) canSee(u user.Info, name string) bool {
 	t.mutex.RLock()
 	pool := t.poolOf[name]
 	t.mutex.RUnlock()
 	return pool != "" && t.findPools(u).Has(pool)
 }
 
-func (t nodeSight) visibleTo(u user.Info) (names sets.Set[string], all bool) {
+func (t nodeVisibility) visibleTo(u user.Info) (names sets.Set[string], all bool) {
 	pools := t.findPools(u)
 	t.mutex.RLock()
 	defer t.mutex.RUnlock()
@@ -285,7 +285,7 @@ func (t *tenancy) setPool(shown *v1alpha1.Pool, exists bool) {
 	if exists {
 		t.pools.putIfChanged(shown)
 	} else {
-		t.pools.remove(shown) // its tenants still name it, so sight still has the answer
+		t.pools.remove(shown) // its tenants still name it, so the index still has the answer
 	}
 }
 

@@ -233,7 +233,7 @@ func (v *visibility) canListAll(u user.Info) bool {
 	return v.hasAccess(u, "", func(a access) bool { return a.list })
 }
 
-// canSee implements sight: it reports whether a user may get a namespace.
+// canSee implements visibilityIndex: it reports whether a user may get a namespace.
 func (v *visibility) canSee(u user.Info, namespace string) bool {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
@@ -254,7 +254,7 @@ func (v *visibility) hasAccess(u user.Info, namespace string, match func(access)
 	return false
 }
 
-// visibleTo implements sight: it returns the names of the namespaces that a user may get,
+// visibleTo implements visibilityIndex: it returns the names of the namespaces that a user may get,
 // including namespaces that do not exist.
 func (v *visibility) visibleTo(u user.Info) (names sets.Set[string], all bool) {
 	v.mutex.RLock()
