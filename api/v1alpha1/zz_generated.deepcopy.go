@@ -810,6 +810,11 @@ func (in *Freeze) DeepCopyInto(out *Freeze) {
 		*out = make([]FreezeException, len(*in))
 		copy(*out, *in)
 	}
+	if in.Duration != nil {
+		in, out := &in.Duration, &out.Duration
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	if in.Until != nil {
 		in, out := &in.Until, &out.Until
 		*out = (*in).DeepCopy()
