@@ -38,8 +38,8 @@ const (
 	headlampCluster = "bench"
 )
 
-// observation and measurement are the input and the output of `browser measure`: hack/browser/measure.go.
-type observation struct {
+// pageRequest and pageResult are the input and the output of `browser measure`: hack/browser/measure.go.
+type pageRequest struct {
 	URL     string            `json:"url,omitempty"`
 	Cookies map[string]string `json:"cookies,omitempty"`
 	Storage map[string]string `json:"storage,omitempty"`
@@ -49,7 +49,7 @@ type observation struct {
 	Timeout float64           `json:"timeout"`
 }
 
-type measurement struct {
+type pageResult struct {
 	Seconds  float64 `json:"seconds"`
 	At       float64 `json:"at"`
 	Bytes    float64 `json:"bytes"`
@@ -118,7 +118,7 @@ func saveCertificate(server string) (path string, err error) {
 }
 
 // observe opens or observes a page. A page that does not show the text in time is an error.
-func (c *chromium) observe(l observation) (measurement, error) {
+func (c *chromium) observe(l pageRequest) (pageResult, error) {
 	l.Timeout = observationTimeout
 	s, err := c.send(l)
 	if err == nil && s.Seconds < 0 {
@@ -127,7 +127,7 @@ func (c *chromium) observe(l observation) (measurement, error) {
 	return s, err
 }
 
-func (c *chromium) send(l observation) (s measurement, err error) {
+func (c *chromium) send(l pageRequest) (s pageResult, err error) {
 	if err := c.input.Encode(l); err != nil {
 		return s, fmt.Errorf("ask the browser: %w: %s", err, c.stderr.String())
 	}
@@ -140,7 +140,7 @@ func (c *chromium) send(l observation) (s measurement, err error) {
 // awaitText waits until the last page shows a text, and returns the largest memory of the page meanwhile.
 func (c *chromium) awaitText(ctx context.Context, text string, limit time.Duration) (most float64, err error) {
 	for end := time.Now().Add(limit); time.Now().Before(end) && ctx.Err() == nil; {
-		s, err := c.send(observation{Awaits: text, Timeout: 2})
+		s, err := c.send(pageRequest{Awaits: text, Timeout: 2})
 		most = max(most, s.Memory)
 		if err != nil || s.Seconds >= 0 {
 			return most, err
@@ -150,7 +150,7 @@ func (c *chromium) awaitText(ctx context.Context, text string, limit time.Durati
 }
 
 // observeRepeatedly observes a page several times, first with an empty cache.
-func (c *chromium) observeRepeatedly(ctx context.Context, l observation) (cold measurement, seconds []float64, err error) {
+func (c *chromium) observeRepeatedly(ctx context.Context, l pageRequest) (cold pageResult, seconds []float64, err error) {
 	l.Cold = true
 	if cold, err = c.observe(l); err != nil {
 		return cold, nil, err
@@ -170,9 +170,9 @@ func (c *chromium) observeRepeatedly(ctx context.Context, l observation) (cold m
 }
 
 // openInBrowser returns the observation of a page by a user of the dashboard.
-func (v *visitor) openInBrowser(path, awaits string) observation {
+func (v *visitor) openInBrowser(path, awaits string) pageRequest {
 	base, err := url.Parse(v.url)
-	l := observation{URL: v.url + path, Awaits: awaits, Cookies: map[string]string{}}
+	l := pageRequest{URL: v.url + path, Awaits: awaits, Cookies: map[string]string{}}
 	if err != nil {
 		return l // the observation fails
 	}
@@ -214,7 +214,7 @@ func (d *dashboardBench) measureBrowser(ctx context.Context) (found []comparison
 	return found, nil
 }
 
-func compareWithTargets(name string, cold measurement, seconds []float64, target float64) []comparison {
+func compareWithTargets(name string, cold pageResult, seconds []float64, target float64) []comparison {
 	return []comparison{
 		{
 			Name: name + ", in Chromium", Unit: inSeconds, Croft: samples.Median(seconds), Alternative: target, Raw: seconds,
@@ -229,7 +229,7 @@ func compareWithTargets(name string, cold measurement, seconds []float64, target
 }
 
 // compare compares the dashboard's page with Headlamp's. If Headlamp's page never shows the text, the note has the error.
-func (h *headlamp) compare(ctx context.Context, name string, cold measurement, seconds []float64, page observation) []comparison {
+func (h *headlamp) compare(ctx context.Context, name string, cold pageResult, seconds []float64, page pageRequest) []comparison {
 	otherCold, otherSeconds, err := h.browser.observeRepeatedly(ctx, page)
 	if err != nil {
 		return []comparison{{Name: name + ", Headlamp", Unit: inSeconds, Croft: samples.Median(seconds), Note: err.Error()}}
@@ -298,8 +298,8 @@ func formatKubeconfig(config *rest.Config) *clientcmdapi.Config {
 }
 
 // open returns the observation of a page by a user.
-func (h *headlamp) open(path, awaits string, user *visitor, namespaces []string) observation {
-	l := observation{URL: h.url + path, Awaits: awaits, Cookies: map[string]string{"headlamp-auth-" + headlampCluster + ".0": user.direct.BearerToken}}
+func (h *headlamp) open(path, awaits string, user *visitor, namespaces []string) pageRequest {
+	l := pageRequest{URL: h.url + path, Awaits: awaits, Cookies: map[string]string{"headlamp-auth-" + headlampCluster + ".0": user.direct.BearerToken}}
 	if namespaces != nil {
 		settings, _ := json.Marshal(map[string][]string{"allowedNamespaces": namespaces}) // strings always marshal
 		l.Storage = map[string]string{"cluster_settings." + headlampCluster: string(settings)}
@@ -323,7 +323,7 @@ func (d *dashboardBench) measureScreen(ctx context.Context) ([]comparison, error
 		if err := d.createPod(ctx, namespace, name); err != nil {
 			return nil, err
 		}
-		s, err := d.browser.observe(observation{Awaits: name})
+		s, err := d.browser.observe(pageRequest{Awaits: name})
 		if err != nil {
 			return nil, err
 		}

@@ -24,8 +24,8 @@ import (
 //go:embed measure.js
 var measureScript string
 
-// observation is the request to observe a page: how long it takes until the page shows a text.
-type observation struct {
+// pageRequest is the request to observe a page: how long it takes until the page shows a text.
+type pageRequest struct {
 	// URL is opened first. Without it, the last page is observed further.
 	URL string `json:"url"`
 	// Cookies and Storage replace the cookies of the URL, and are added to its local storage.
@@ -40,8 +40,8 @@ type observation struct {
 	Timeout float64 `json:"timeout"`
 }
 
-// measurement is the result of an observation.
-type measurement struct {
+// pageResult is the result of an observation.
+type pageResult struct {
 	// Seconds is the time from the navigation until the browser has painted the text; -1 if it did not within
 	// the time limit.
 	Seconds float64 `json:"seconds"`
@@ -62,7 +62,7 @@ type measurement struct {
 func observeAll(ctx context.Context, in io.Reader, out io.Writer) error {
 	requests, results := json.NewDecoder(in), json.NewEncoder(out)
 	for {
-		var l observation
+		var l pageRequest
 		if err := requests.Decode(&l); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -80,7 +80,7 @@ func observeAll(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // observe observes one page.
-func observe(ctx context.Context, l observation) (s measurement, err error) {
+func observe(ctx context.Context, l pageRequest) (s pageResult, err error) {
 	script := measureScript + fmt.Sprintf("\ncroftMeasure.await(%s, %t);", strconv.Quote(l.Awaits), l.Gone)
 	if l.URL == "" {
 		_, err = chromedp.Run(ctx, chromedp.Evaluate[bool](script+"true"))
@@ -90,7 +90,7 @@ func observe(ctx context.Context, l observation) (s measurement, err error) {
 	if err != nil {
 		return s, err
 	}
-	s, err = chromedp.Run(ctx, chromedp.Evaluate[measurement](fmt.Sprintf("croftMeasure.read(%f)", l.Timeout), chromedp.EvalAwaitPromise))
+	s, err = chromedp.Run(ctx, chromedp.Evaluate[pageResult](fmt.Sprintf("croftMeasure.read(%f)", l.Timeout), chromedp.EvalAwaitPromise))
 	if err != nil {
 		return s, err
 	}
@@ -99,7 +99,7 @@ func observe(ctx context.Context, l observation) (s measurement, err error) {
 }
 
 // openMeasured opens the page with a script that runs before the page's own.
-func openMeasured(ctx context.Context, l observation, script string) error {
+func openMeasured(ctx context.Context, l pageRequest, script string) error {
 	if err := prepareBrowser(ctx, l); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func openMeasured(ctx context.Context, l observation, script string) error {
 }
 
 // prepareBrowser sets the cookies, and empties the cache for a cold observation.
-func prepareBrowser(ctx context.Context, l observation) error {
+func prepareBrowser(ctx context.Context, l pageRequest) error {
 	if _, err := chromedp.Call(ctx, network.ClearBrowserCookies, cdp.Empty{}); err != nil {
 		return fmt.Errorf("delete cookies: %w", err)
 	}

@@ -107,7 +107,7 @@ var isSameJSON = gocmp.Options{
 	// Their parameters are replaced: the test compares the objects.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Objects"),
 	// A freeze is temporary.
-	cmpopts.IgnoreFields(estate.Tenant{}, "Freeze", "FreezeNotice"),
+	cmpopts.IgnoreFields(estate.Tenant{}, "Freeze", "FreezeChange", "FreezeNotice"),
 	// These are in Flux's objects, which migrate leaves unchanged.
 	cmpopts.IgnoreFields(estate.Tenant{}, "Sources"),
 	cmpopts.IgnoreFields(v1alpha1.PoolSpec{}, "SecondaryNetworks"),

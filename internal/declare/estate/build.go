@@ -162,7 +162,7 @@ func (e *Estate) FindNextChange() time.Time {
 		for i := range t.Callers {
 			next = findEarlier(next, t.Callers[i].End.Time)
 		}
-		next = findEarlier(next, t.freezeChange)
+		next = findEarlier(next, t.FreezeChange.Time)
 	}
 	return next
 }

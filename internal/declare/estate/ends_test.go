@@ -123,7 +123,7 @@ func TestFreezeEnds(t *testing.T) {
 		`duration: 60h`:                            `croft.yaml:8: tenants.shop.frozen: schedule and duration need each other: write both or none`,
 		`schedule: friday, duration: 60h`:          `croft.yaml:8: tenants.shop.frozen.schedule: "friday" is not a cron schedule`,
 		`schedule: "0 0 30 feb *", duration: 60h`:  `croft.yaml:8: tenants.shop.frozen.schedule: the time "0 0 30 feb *" never occurs; write a day that exists`,
-		`schedule: "@daily", duration: 30s`:        `croft.yaml:8: tenants.shop.frozen.duration: must be at least 1m`,
+		`schedule: "@daily", duration: 30s`:        `croft.yaml:8: tenants.shop.frozen.duration: "30s" must be at least 1m`,
 		`schedule: "0 9 * * 1-5", duration: 24h`:   `croft.yaml:8: tenants.shop.frozen.duration: the freeze that begins at 2026-01-01T09:00:00Z would still last when the next one begins at 2026-01-02T09:00:00Z; write a shorter duration`,
 		`schedule: "0 0 1 */2 *", duration: 1440h`: `croft.yaml:8: tenants.shop.frozen.duration: the freeze that begins at 2027-01-01T00:00:00Z would still last when`,
 	} {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/budget"
@@ -76,8 +77,8 @@ type Tenant struct {
 	CostCode string
 	// Freeze is nil if the tenant is not frozen, or no longer.
 	Freeze *v1alpha1.Freeze
-	// freezeChange is the time at which the freeze ends, or the next one begins, or the zero time.
-	freezeChange time.Time
+	// FreezeChange is the time at which the freeze ends, or the next one begins, or the zero time.
+	FreezeChange metav1.Time
 	// FreezeNotice describes the freeze in a line for the tenant's people.
 	FreezeNotice string
 	// Budget is the tenant's budget for a month, or nil. BudgetStage is the stage in force, by the
@@ -126,7 +127,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		MaxLifetime:  t.Spec.SelfService.GetMaxLifetime(),
 		Freeze:       freeze,
 		FreezeNotice: notice,
-		freezeChange: freezeChange,
+		FreezeChange: metav1.NewTime(freezeChange),
 
 		NamespaceLabels:      mergeMetadata(defaults.Namespace.Labels, t.Spec.Namespace.Labels, t.Name),
 		NamespaceAnnotations: mergeMetadata(defaults.Namespace.Annotations, t.Spec.Namespace.Annotations, t.Name),
