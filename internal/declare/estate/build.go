@@ -145,7 +145,7 @@ func resolveClass(platform *v1alpha1.PlatformSpec, p *v1alpha1.Pool) v1alpha1.No
 	return v1alpha1.NodeClass{AWS: ResolveAWSClass(platform, own)}
 }
 
-// FindNextChange returns the next time at which the estate changes by itself: an access of a tenant, a
+// FindNextChange returns the next time at which the estate changes with time: an access of a tenant, a
 // connection between tenants, a TenantCaller or a freeze ends, or a freeze begins. It returns the zero
 // time if there is none.
 func (e *Estate) FindNextChange() time.Time {

@@ -54,7 +54,7 @@ type Snapshot struct {
 	// HasPlatform is true even if the Platform is invalid.
 	HasPlatform bool
 
-	// nextChange is the next time at which the estate changes by itself, or the zero time.
+	// nextChange is the next time at which the estate changes with time, or the zero time.
 	nextChange time.Time
 
 	platforms map[string]Entry[estate.Platform]

@@ -236,7 +236,7 @@ func (s *Store) rebuild(ctx context.Context) error {
 // changes of the system clock.
 const longestWait = time.Hour
 
-// rebuildAt schedules a rebuild for the next time at which the estate changes by itself.
+// rebuildAt schedules a rebuild for the next time at which the estate changes with time.
 func (s *Store) rebuildAt(change time.Time) {
 	if s.changing != nil {
 		s.changing.Stop()
