@@ -15,7 +15,7 @@ import (
 func TestDenials(t *testing.T) {
 	sandbox.EndToEnd(t)
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(policy, []byte("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}"), 0o600); err != nil {
+	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := start(t, sandbox.Options{Components: sandbox.WithControllers, Croft: croftBinary(t), AuditPolicy: policy})
