@@ -752,6 +752,17 @@ type PolicySettings struct {
 	// +listType=set
 	// +optional
 	LoadBalancerClasses []string `json:"loadBalancerClasses,omitzero"`
+	// ExternalNames are the names that Services of type ExternalName may have: exact names, or
+	// a leading "*." for all subdomains. "*", the default, allows every host name outside of
+	// the cluster; names inside must be listed. serviceTypes allows the type.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=any outside of the cluster | ExternalNames for these names only; a name inside of the cluster must be in the list
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=96
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^(\\\\*\\\\.)?([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)*[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a host name in lower case, such as db.example.org or *.example.org, or \"*\" for every host name outside of the cluster"
+	// +listType=set
+	// +optional
+	ExternalNames []string `json:"externalNames,omitzero"`
 	// MaxTokenExpirationSeconds is the maximum lifetime of a requested service account
 	// token (kubectl create token). Defaults to 86400, a day. Tokens in pods are not
 	// affected: the kubelet requests them, and they end with their pod.

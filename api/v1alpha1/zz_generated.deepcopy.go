@@ -1275,6 +1275,11 @@ func (in *PolicySettings) DeepCopyInto(out *PolicySettings) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ExternalNames != nil {
+		in, out := &in.ExternalNames, &out.ExternalNames
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.MaxTokenExpirationSeconds != nil {
 		in, out := &in.MaxTokenExpirationSeconds, &out.MaxTokenExpirationSeconds
 		*out = new(int64)

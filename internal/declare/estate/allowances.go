@@ -69,6 +69,7 @@ func builtinAllowances() v1alpha1.Allowances {
 			Issuers:                          all,
 			IssuerTypes:                      []string{"selfSigned", "ca"},
 			SourceHosts:                      all,
+			ExternalNames:                    all,
 			MaxVolumeSize:                    ptr.To(resource.MustParse("1Ti")),
 			MaxTokenExpirationSeconds:        ptr.To[int64](86400),
 			MaxTerminationGracePeriodSeconds: ptr.To[int64](3600),
