@@ -10,6 +10,8 @@ to=$1
 mkdir -p "$to/api/v1alpha1" "$to/api/crds" "$to/docs/reference"
 bin/controller-gen object paths=./api/... output:object:dir="$to/api/v1alpha1"
 bin/controller-gen crd:generateEmbeddedObjectMeta=false paths=./api/... output:crd:dir="$to/api/crds"
+# Only croft writes TenantRules. An apply must replace their lists as a whole: of a set, it keeps values of others.
+sed -i 's/x-kubernetes-list-type: set/x-kubernetes-list-type: atomic/' "$to/api/crds/croft.dev_tenantrules.yaml"
 bin/crd-ref-docs --source-path=api/v1alpha1 --config=hack/crd-ref-docs.yaml \
   --renderer=markdown --output-path="$to/docs/reference/api.md" >/dev/null 2>&1
 go run ./hack/wallsdoc docs/reference/rules.md "$to/docs/reference/rules.md"

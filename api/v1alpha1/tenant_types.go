@@ -475,6 +475,67 @@ type TenantPolicy struct {
 // list replaces the Platform's default as a whole; an empty list allows nothing. In lists
 // of names, "*" allows every name.
 type Allowances struct {
+	PolicySettings `json:",inline"`
+	// Images are requirements on the references of images, such as a digest. Defaults to
+	// none; an empty object removes the Platform's default.
+	// +croft:change=kept | new pods and changes of existing objects are checked
+	// +croft:exception=any | with `{digest: Required}`, only images with a digest; with `{latest: Forbidden}`, none whose tag is `latest` or missing; `{}` allows any again
+	// +optional
+	Images *Images `json:"images,omitempty"`
+	// PriorityClass is the priority class that croft sets on pods without one. If the cluster
+	// has a default class, pods get that class instead. Defaults to none; an empty object
+	// removes the Platform's default.
+	// +croft:change=kept | new pods get it
+	// +croft:exception=none | with `{default: batch}`, pods without a class get this one of `priorityClasses`
+	// +optional
+	PriorityClass *PodPriorityClass `json:"priorityClass,omitempty"`
+	// RuntimeClass is the runtime class that croft sets on pods without one, such as gvisor.
+	// Defaults to none; an empty object removes the Platform's default.
+	// +croft:change=kept | new pods get it
+	// +croft:exception=none | with `{force: gvisor}`, only pods with this class, which croft sets; with `{default: gvisor}`, pods without a class get this one of `runtimeClasses`; `{}` allows others again
+	// +optional
+	RuntimeClass *PodRuntimeClass `json:"runtimeClass,omitempty"`
+	// ShareWith are people and service accounts outside the tenant that its RoleBindings
+	// may give roles to. Defaults to none. The groups and users of the tenant's access
+	// and the service accounts of its namespaces are always allowed.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=none | RoleBindings to these groups, users and service accounts in addition to the tenant's own: `[{group: sre}, {serviceAccount: monitoring/prometheus}]`
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	ShareWith []Sharer `json:"shareWith,omitzero"`
+	// MaxObjectBytes is the maximum size of a Secret or ConfigMap, as stored and with its
+	// metadata. Defaults to 262144, 256 KiB. Together with the quota it limits a tenant's
+	// space in etcd.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=262144 | larger Secrets and ConfigMaps
+	// +kubebuilder:validation:Minimum=16384
+	// +kubebuilder:validation:Maximum=1572864
+	// +optional
+	MaxObjectBytes *int64 `json:"maxObjectBytes,omitempty"`
+	// MaxHelmReleaseBytes is the maximum size of a Secret of type helm.sh/release.v1, in
+	// which Helm stores each revision of a release. Defaults to maxObjectBytes. Large
+	// charts need up to 1048576, 1 MiB.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=`maxObjectBytes` | larger Secrets of type `helm.sh/release.v1`: Helm needs up to 1048576 for large charts
+	// +kubebuilder:validation:Minimum=16384
+	// +kubebuilder:validation:Maximum=1572864
+	// +optional
+	MaxHelmReleaseBytes *int64 `json:"maxHelmReleaseBytes,omitempty"`
+	// MaxOtherObjectBytes is the maximum size of an object of any other kind, such as a
+	// pod, a Deployment or an add-on's. Defaults to 49152, 48 KiB. The limit of Events,
+	// Leases and Elevations is always 8 KiB.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=49152 | larger objects of every other kind
+	// +kubebuilder:validation:Minimum=16384
+	// +kubebuilder:validation:Maximum=1572864
+	// +optional
+	MaxOtherObjectBytes *int64 `json:"maxOtherObjectBytes,omitempty"`
+}
+
+// PolicySettings are the allowances that the admission policies read unchanged. TenantRules repeat them, with
+// the defaults filled in. The type of a field is one that admissionpolicy can write as an annotation.
+type PolicySettings struct {
 	// ServiceTypes are the allowed types of Services. Defaults to ClusterIP.
 	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
 	// +croft:exception=`[ClusterIP]` | Services of other types
@@ -505,12 +566,6 @@ type Allowances struct {
 	// +listType=atomic
 	// +optional
 	ImagePullPolicies []corev1.PullPolicy `json:"imagePullPolicies,omitzero"`
-	// Images are requirements on the references of images, such as a digest. Defaults to
-	// none; an empty object removes the Platform's default.
-	// +croft:change=kept | new pods and changes of existing objects are checked
-	// +croft:exception=any | with `{digest: Required}`, only images with a digest; with `{latest: Forbidden}`, none whose tag is `latest` or missing; `{}` allows any again
-	// +optional
-	Images *Images `json:"images,omitempty"`
 	// PriorityClasses are the allowed priority classes of pods. Defaults to none. If the
 	// cluster has a default class, pods are refused unless it is allowed.
 	// +croft:change=kept | new pods and changes of existing objects are checked
@@ -521,13 +576,6 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	PriorityClasses []string `json:"priorityClasses,omitzero"`
-	// PriorityClass is the priority class that croft sets on pods without one. If the cluster
-	// has a default class, pods get that class instead. Defaults to none; an empty object
-	// removes the Platform's default.
-	// +croft:change=kept | new pods get it
-	// +croft:exception=none | with `{default: batch}`, pods without a class get this one of `priorityClasses`
-	// +optional
-	PriorityClass *PodPriorityClass `json:"priorityClass,omitempty"`
 	// RuntimeClasses are the allowed runtime classes of pods. Defaults to none.
 	// +croft:change=kept | new pods and changes of existing objects are checked
 	// +croft:exception=none | these classes
@@ -537,12 +585,6 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	RuntimeClasses []string `json:"runtimeClasses,omitzero"`
-	// RuntimeClass is the runtime class that croft sets on pods without one, such as gvisor.
-	// Defaults to none; an empty object removes the Platform's default.
-	// +croft:change=kept | new pods get it
-	// +croft:exception=none | with `{force: gvisor}`, only pods with this class, which croft sets; with `{default: gvisor}`, pods without a class get this one of `runtimeClasses`; `{}` allows others again
-	// +optional
-	RuntimeClass *PodRuntimeClass `json:"runtimeClass,omitempty"`
 	// Seccomp is the minimum seccomp profile of pods. With RuntimeDefault, croft sets
 	// RuntimeDefault on pods without a profile, and refuses Unconfined. Defaults to Any.
 	// +croft:change=kept | new pods get it
@@ -689,15 +731,6 @@ type Allowances struct {
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="must be more than 0, such as 500Gi"
 	// +optional
 	MaxVolumeSize *resource.Quantity `json:"maxVolumeSize,omitempty"`
-	// ShareWith are people and service accounts outside the tenant that its RoleBindings
-	// may give roles to. Defaults to none. The groups and users of the tenant's access
-	// and the service accounts of its namespaces are always allowed.
-	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
-	// +croft:exception=none | RoleBindings to these groups, users and service accounts in addition to the tenant's own: `[{group: sre}, {serviceAccount: monitoring/prometheus}]`
-	// +kubebuilder:validation:MaxItems=32
-	// +listType=atomic
-	// +optional
-	ShareWith []Sharer `json:"shareWith,omitzero"`
 	// CloudIdentities are the cloud identities that service accounts may name in the
 	// annotations of AWS (eks.amazonaws.com/role-arn), Google
 	// (iam.gke.io/gcp-service-account), Azure (azure.workload.identity/client-id) and
@@ -735,6 +768,17 @@ type Allowances struct {
 	// +listType=set
 	// +optional
 	LoadBalancerClasses []string `json:"loadBalancerClasses,omitzero"`
+	// ExternalNames are the names that Services of type ExternalName may have: exact names, or
+	// a leading "*." for all subdomains. "*", the default, allows every host name outside of
+	// the cluster; names inside must be listed. serviceTypes allows the type.
+	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
+	// +croft:exception=any outside of the cluster | ExternalNames for these names only; a name inside of the cluster must be in the list
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=96
+	// +kubebuilder:validation:items:XValidation:rule="self == '*' || self.matches('^(\\\\*\\\\.)?([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\\\\.)*[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="must be a host name in lower case, such as db.example.org or *.example.org, or \"*\" for every host name outside of the cluster"
+	// +listType=set
+	// +optional
+	ExternalNames []string `json:"externalNames,omitzero"`
 	// MaxTokenExpirationSeconds is the maximum lifetime of a requested service account
 	// token (kubectl create token). Defaults to 86400, a day. Tokens in pods are not
 	// affected: the kubelet requests them, and they end with their pod.
@@ -756,33 +800,6 @@ type Allowances struct {
 	// +kubebuilder:validation:Minimum=30
 	// +optional
 	MaxTerminationGracePeriodSeconds *int64 `json:"maxTerminationGracePeriodSeconds,omitempty"`
-	// MaxObjectBytes is the maximum size of a Secret or ConfigMap, as stored and with its
-	// metadata. Defaults to 262144, 256 KiB. Together with the quota it limits a tenant's
-	// space in etcd.
-	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
-	// +croft:exception=262144 | larger Secrets and ConfigMaps
-	// +kubebuilder:validation:Minimum=16384
-	// +kubebuilder:validation:Maximum=1572864
-	// +optional
-	MaxObjectBytes *int64 `json:"maxObjectBytes,omitempty"`
-	// MaxHelmReleaseBytes is the maximum size of a Secret of type helm.sh/release.v1, in
-	// which Helm stores each revision of a release. Defaults to maxObjectBytes. Large
-	// charts need up to 1048576, 1 MiB.
-	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
-	// +croft:exception=`maxObjectBytes` | larger Secrets of type `helm.sh/release.v1`: Helm needs up to 1048576 for large charts
-	// +kubebuilder:validation:Minimum=16384
-	// +kubebuilder:validation:Maximum=1572864
-	// +optional
-	MaxHelmReleaseBytes *int64 `json:"maxHelmReleaseBytes,omitempty"`
-	// MaxOtherObjectBytes is the maximum size of an object of any other kind, such as a
-	// pod, a Deployment or an add-on's. Defaults to 49152, 48 KiB. The limit of Events,
-	// Leases and Elevations is always 8 KiB.
-	// +croft:change=kept | existing objects stay and keep working; new objects and changes are checked
-	// +croft:exception=49152 | larger objects of every other kind
-	// +kubebuilder:validation:Minimum=16384
-	// +kubebuilder:validation:Maximum=1572864
-	// +optional
-	MaxOtherObjectBytes *int64 `json:"maxOtherObjectBytes,omitempty"`
 	// DoNotDisrupt allows pods to carry karpenter.sh/do-not-disrupt, which keeps their
 	// nodes until the pool's ttl and terminationGracePeriod, or its equivalents of the
 	// cluster-autoscaler and the descheduler. Defaults to false.

@@ -41,7 +41,10 @@ func TestDashboardWords(t *testing.T) {
 	m := &me.Me{
 		User: "ana", Tenant: "shop", Namespaces: []me.Namespace{{Name: "shop", Roles: []string{"croft-viewer"}, Abilities: []string{"look"}}}, Restrictions: []string{"exec: no role of yours gives it"},
 		Refused: []v1alpha1.RefusedWorkload{{Namespace: "shop", Kind: "Job", Name: "a", Message: "exceeded quota"}},
-		Rules:   v1alpha1.TenantRulesSpec{Domains: []string{"shop.example.org"}, Registries: []string{"*"}, StorageClasses: []string{"*"}, Pools: []string{"apps"}, Egress: "Open"},
+		Rules: v1alpha1.TenantRulesSpec{
+			Domains: []string{"shop.example.org"}, Pools: []string{"apps"}, Egress: "Open",
+			PolicySettings: v1alpha1.PolicySettings{Registries: []string{"*"}, StorageClasses: []string{"*"}},
+		},
 		Classes: map[string][]string{"storageClasses": {"fast", "slow"}},
 	}
 	report := &trial.Report{Unknown: []string{"whether all objects fit"}, Results: []trial.Result{

@@ -60,7 +60,8 @@ func newPages(text string) map[string]page.Page {
 		}},
 		Refused: []v1alpha1.RefusedWorkload{{Namespace: text, Kind: text, Name: text, Message: text}},
 		Rules: v1alpha1.TenantRulesSpec{
-			Domains: []string{text}, Registries: []string{"*", text}, StorageClasses: []string{"*"}, Pools: []string{text}, Egress: v1alpha1.Egress(text),
+			Domains: []string{text}, Pools: []string{text}, Egress: v1alpha1.Egress(text),
+			PolicySettings: v1alpha1.PolicySettings{Registries: []string{"*", text}, StorageClasses: []string{"*"}},
 		},
 		Classes: map[string][]string{"storageClasses": {text}}, Restrictions: []string{text},
 	}

@@ -7,6 +7,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
 )
@@ -78,10 +79,10 @@ func listRuleRestrictions(r *v1alpha1.TenantRulesSpec) []string {
 	if len(r.CloudIdentities) == 0 {
 		all = append(all, "ServiceAccounts that name a role or an account at a cloud: ask for policy.cloudIdentities")
 	}
-	if !r.TokenSecrets {
+	if !ptr.Deref(r.TokenSecrets, false) {
 		all = append(all, "Secrets with tokens of service accounts: use kubectl create token, or ask for policy.tokenSecrets")
 	}
-	if !r.DoNotDisrupt {
+	if !ptr.Deref(r.DoNotDisrupt, false) {
 		all = append(all, "pods with karpenter.sh/do-not-disrupt: write a PodDisruptionBudget, or ask for policy.doNotDisrupt")
 	}
 	if r.Egress != "Open" {

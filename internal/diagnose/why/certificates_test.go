@@ -64,7 +64,7 @@ func TestCertificate(t *testing.T) {
 	}
 	clusterIP := http01(fields{"serviceType": "ClusterIP"})
 	const refused = `services "cm-acme-http-solver-x" is forbidden: ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: NodePort is not allowed`
-	rules := &v1alpha1.TenantRules{Spec: v1alpha1.TenantRulesSpec{ServiceTypes: []corev1.ServiceType{"ClusterIP"}}}
+	rules := &v1alpha1.TenantRules{Spec: v1alpha1.TenantRulesSpec{PolicySettings: v1alpha1.PolicySettings{ServiceTypes: []corev1.ServiceType{"ClusterIP"}}}}
 	for name, c := range map[string]struct {
 		object   *unstructured.Unstructured
 		around   why.Issuance

@@ -168,12 +168,7 @@ func rulesCarried(b *bench) {
 		}
 		empty := []string{}
 		s := &rules.Spec
-		s.Namespaces, s.PlatformNamespaces, s.AllowCIDRs, s.Domains, s.Registries = empty, empty, empty, empty, empty
-		s.PriorityClasses, s.RuntimeClasses, s.StorageClasses, s.IngressClasses, s.GatewayClasses, s.CSIDrivers = empty, empty, empty, empty, empty, empty
-		s.Issuers, s.IssuerTypes, s.SourceHosts, s.DeviceClasses, s.VolumeAttributesClasses = empty, empty, empty, empty, empty
-		s.Subjects, s.CloudIdentities, s.ClusterIPs, s.VolumeTypes, s.LoadBalancerClasses = empty, empty, empty, []v1alpha1.VolumeType{}, empty
-		s.ServiceTypes, s.ImagePullPolicies = []corev1.ServiceType{}, []corev1.PullPolicy{}
-		s.Annotations, s.UnknownAnnotations = empty, v1alpha1.UnknownAllow
+		s.Namespaces, s.PlatformNamespaces, s.AllowCIDRs, s.Domains, s.Subjects = empty, empty, empty, empty, empty
 		for _, o := range []client.Object{namespace, rules} {
 			if err := b.client.Create(b.Context(), o); err != nil {
 				b.Fatal(err)

@@ -35,9 +35,7 @@ func TestEveryKindIsPruned(t *testing.T) {
 			{Name: "oci", Source: v1alpha1.Source{OCI: "oci://registry.example.org/a", Namespace: "shop"}},
 		},
 		Quota: some, Limits: &v1alpha1.ContainerLimits{Max: some},
-		Allowances: v1alpha1.Allowances{MaxTerminationGracePeriodSeconds: ptr.To[int64](30), DoNotDisrupt: ptr.To(false),
-			MaxObjectBytes: ptr.To[int64](1), MaxHelmReleaseBytes: ptr.To[int64](1), MaxOtherObjectBytes: ptr.To[int64](1),
-			MaxVolumeSize: &one, MaxTokenExpirationSeconds: ptr.To[int64](600), TokenSecrets: ptr.To(false)},
+		Allowances: v1alpha1.Allowances{MaxObjectBytes: ptr.To[int64](1), MaxHelmReleaseBytes: ptr.To[int64](1), MaxOtherObjectBytes: ptr.To[int64](1)},
 	}
 	var pools []client.Object
 	for _, class := range []v1alpha1.NodeClass{

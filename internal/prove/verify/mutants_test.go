@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"croft.dev/croft/internal/rules/admissionpolicy/policytest"
 	"croft.dev/croft/internal/rules/attack"
 	"croft.dev/croft/internal/walls/wall"
+	"croft.dev/croft/internal/walls/wall/policy"
 )
 
 // ruleMutants returns mutants of the policies that deny or warn: each rule is made to allow
@@ -308,8 +308,8 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
 			continue // they apply to Restricted egress only
 		}
-		if types, _ := spec["serviceTypes"].([]any); field == "loadBalancerClasses" && !slices.Contains(types, any(string(corev1.ServiceTypeLoadBalancer))) {
-			continue // they apply to LoadBalancers only
+		if !policy.HasEffect(field, spec) {
+			continue
 		}
 		trial, _ := spec["trial"].([]any)
 		if _, isForced := spec["runtimeClassForce"]; field == "runtimeClasses" && isForced && !slices.Contains(trial, any("runtimeClass")) {
@@ -359,17 +359,11 @@ func (s *proving) readersOf(field string) []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(s.texts)), func(name string) bool { return !read.MatchString(s.texts[name]) })
 }
 
-// optional are the fields without which nothing is required: enforced settings.
-var optional = func() []string {
-	var all []string
-	for field := range reflect.TypeFor[v1alpha1.TenantRulesSpec]().Fields() {
-		name, mayBeMissing := strings.CutSuffix(field.Tag.Get("json"), ",omitempty")
-		if mayBeMissing && field.Type.Kind() == reflect.String {
-			all = append(all, name)
-		}
-	}
-	return all
-}()
+// isOptional reports whether a field of TenantRules is text without which nothing is required: an enforced setting.
+func isOptional(field string) bool {
+	_, written := admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{})[v1alpha1.RulesAnnotationPrefix+field]
+	return !written
+}
 
 func widen(field string, value, others any, other string) any {
 	switch value := value.(type) {
@@ -384,7 +378,7 @@ func widen(field string, value, others any, other string) any {
 		switch {
 		case field == "tenant":
 			return others
-		case slices.Contains(optional, field):
+		case isOptional(field):
 			if value == "Any" {
 				return nil
 			}

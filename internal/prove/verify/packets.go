@@ -37,9 +37,9 @@ func NewPackets(platform v1alpha1.Platform, pool, image string) (*Packets, error
 		return func(t *v1alpha1.TenantSpec, _ string) {
 			t.Pools, t.Network.Egress = []string{pool}, egress
 			t.Policy = v1alpha1.TenantPolicy{PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: v1alpha1.Allowances{
-				Registries: []string{"*"}, Images: &v1alpha1.Images{},
-				// The Platform's default classes may be among the classes of its tenants only.
-				PriorityClass: &v1alpha1.PodPriorityClass{}, RuntimeClasses: []string{"*"},
+				PolicySettings: v1alpha1.PolicySettings{Registries: []string{"*"}, RuntimeClasses: []string{"*"}},
+				// The Platform's default class may be among the classes of its tenants only.
+				Images: &v1alpha1.Images{}, PriorityClass: &v1alpha1.PodPriorityClass{},
 			}}
 		}
 	}

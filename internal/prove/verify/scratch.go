@@ -140,8 +140,8 @@ func newScratchCaller(namespace, caller string) v1alpha1.TenantCaller {
 // agreedPods are labels of the pods between which the tenants agree on connections.
 var agreedPods = map[string]v1alpha1.LabelValue{"croft-verify": "agreed"}
 
-// restrictTenant allows as little as possible. It agrees to connections from the other tenant on
-// one port more than the other, and to connections to the other alone.
+// restrictTenant allows as little as possible. The rule files have the settings of policy. The tenant agrees to
+// connections from the other tenant on one port more than the other, and to connections to the other alone.
 func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 	t.Quota[policy.LeaseCount] = resource.MustParse("0")
 	t.Network = v1alpha1.TenantNetwork{
@@ -153,35 +153,13 @@ func restrictTenant(t *v1alpha1.TenantSpec, other string) {
 		Calls: map[string]v1alpha1.Call{other: {}}, CallersFrom: []string{other},
 	}
 	t.Policy = v1alpha1.TenantPolicy{
-		PodSecurity: v1alpha1.PodSecurityBaseline,
-		Allowances: v1alpha1.Allowances{
-			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP},
-			Registries:        []string{"docker.io", "registry.croft-verify.example/team"},
-			ImagePullPolicies: []corev1.PullPolicy{corev1.PullAlways},
-			Images:            &v1alpha1.Images{Latest: "Forbidden"}, Trial: []string{},
-			RuntimeClass: &v1alpha1.PodRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "RuntimeDefault",
-			HostUsers: "Forbidden", ServiceAccountToken: "OnRequest",
-			PriorityClass: &v1alpha1.PodPriorityClass{Default: t.Namespaces[0]}, PriorityClasses: []string{t.Namespaces[0]},
-			RuntimeClasses: []string{}, CSIDrivers: []string{}, DeviceClasses: []string{"croft-verify"},
-			StorageClasses: []string{"croft-verify"}, IngressClasses: []string{"croft-verify"}, GatewayClasses: []string{"croft-verify"},
-			// One type, so that there is a mirror with an allowed one.
-			VolumeTypes: []v1alpha1.VolumeType{"cephfs"}, VolumeAttributesClasses: []string{}, MaxVolumeSize: ptr.To(resource.MustParse("10Gi")),
-			Issuers:                          []string{"ClusterIssuer/letsencrypt", "Issuer/*"},
-			IssuerTypes:                      []string{"selfSigned", "ca"},
-			SourceHosts:                      []string{"*"},
-			MaxTerminationGracePeriodSeconds: ptr.To[int64](600),
-			MaxObjectBytes:                   ptr.To[int64](48 << 10),
-			MaxHelmReleaseBytes:              ptr.To[int64](64 << 10),
-			MaxOtherObjectBytes:              ptr.To[int64](64 << 10),
-			DoNotDisrupt:                     ptr.To(false),
-			ShareWith:                        []v1alpha1.Sharer{}, CloudIdentities: []string{}, ClusterIPs: []string{}, LoadBalancerClasses: []string{},
-			MaxTokenExpirationSeconds: ptr.To[int64](3600), TokenSecrets: ptr.To(false),
-			Annotations: []string{}, UnknownAnnotations: v1alpha1.UnknownDeny,
-		},
+		PodSecurity: v1alpha1.PodSecurityBaseline, Allowances: policy.BuildRestrictedAllowances(t.Namespaces[0]),
 	}
+	t.Policy.Trial = []string{}
 }
 
-// allowExceptions gives a tenant every exception, and is restricted otherwise.
+// allowExceptions gives a tenant every exception, and is restricted otherwise. The rule files have the settings of
+// policy.
 func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 	t.SelfService.Namespaces = 2
 	t.Networks = []string{networkName}
@@ -189,34 +167,8 @@ func allowExceptions(t *v1alpha1.TenantSpec, other string) {
 		Egress: v1alpha1.EgressRestricted, AllowCIDRs: []string{"198.51.100.0/24"},
 		Calls: map[string]v1alpha1.Call{other: {Ports: v1alpha1.ConsentPorts{intstr.FromInt32(9443), intstr.FromInt32(9445)}, Pods: agreedPods}},
 	}
-	all := []string{"*"}
 	t.Policy = v1alpha1.TenantPolicy{
-		PodSecurity: v1alpha1.PodSecurityRestricted,
-		Allowances: v1alpha1.Allowances{
-			ServiceTypes:      []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName},
-			Registries:        []string{"registry.croft-verify.example/other"},
-			ImagePullPolicies: []corev1.PullPolicy{corev1.PullIfNotPresent, corev1.PullAlways},
-			// These would refuse pods without the trial.
-			Images:       &v1alpha1.Images{Digest: "Required"},
-			RuntimeClass: &v1alpha1.PodRuntimeClass{Force: t.Namespaces[0]}, Seccomp: "Any",
-			HostUsers: "Forbidden", ServiceAccountToken: "OnRequest",
-			Trial:           []string{"hostUsers", "images", "registries", "runtimeClass", "serviceAccountToken"},
-			PriorityClass:   &v1alpha1.PodPriorityClass{},
-			PriorityClasses: []string{}, RuntimeClasses: all, CSIDrivers: all, DeviceClasses: all,
-			StorageClasses: append(all, ""), IngressClasses: all, GatewayClasses: all,
-			VolumeTypes: []v1alpha1.VolumeType{"*"}, VolumeAttributesClasses: all, MaxVolumeSize: ptr.To(resource.MustParse("2Ti")),
-			MaxHelmReleaseBytes: ptr.To[int64](1 << 20),
-			Issuers:             all, IssuerTypes: []string{"selfSigned", "ca", "acme", "vault", "venafi"}, SourceHosts: []string{"*.example.com", "git.example.org", "10.0.0.7"},
-			DoNotDisrupt:    ptr.To(true),
-			ShareWith:       []v1alpha1.Sharer{{Group: "*"}, {User: "*"}, {ServiceAccount: "croft-verify/*"}},
-			CloudIdentities: []string{"arn:aws:iam::111122223333:role/croft-verify", "arn:aws:iam::444455556666:role/*"}, ClusterIPs: all,
-			LoadBalancerClasses:       []string{"croft-verify.example/lb"},
-			MaxTokenExpirationSeconds: ptr.To[int64](7200), TokenSecrets: ptr.To(true),
-			Annotations: []string{
-				"nginx.ingress.kubernetes.io/auth-url=https://login.corp.example.org/auth", "alb.ingress.kubernetes.io/certificate-arn", "ad.datadoghq.com/",
-			},
-			UnknownAnnotations: v1alpha1.UnknownWarn,
-		},
+		PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: policy.BuildExemptAllowances(t.Namespaces[0]),
 	}
 }
 

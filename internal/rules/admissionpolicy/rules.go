@@ -11,6 +11,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -282,34 +283,58 @@ var fieldsOfRules = func() map[string]rule {
 	return all
 }()
 
-// listRuleFields returns the fields of a tenant's rules. Each is a string, a number, a boolean or a
-// list of strings: annotations can represent nothing else.
-func listRuleFields(rules v1alpha1.TenantRulesSpec) []rule {
+// listRuleFields returns the fields of a tenant's rules. Each is text, a number, a boolean, a quantity or a
+// list of text: annotations can represent nothing else.
+func listRuleFields(rules v1alpha1.TenantRulesSpec) []rule { return listFields(reflect.ValueOf(rules)) }
+
+func listFields(rules reflect.Value) []rule {
 	var all []rule
-	v := reflect.ValueOf(rules)
-	for i := range v.NumField() {
-		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		field := v.Field(i)
-		r := rule{field: name, kind: field.Kind(), optional: field.Kind() == reflect.String && options == "omitempty"}
-		switch r.kind {
-		case reflect.String:
-			r.value = field.String()
-		case reflect.Int64:
-			r.value = strconv.FormatInt(field.Int(), 10)
-		case reflect.Bool:
-			r.value = strconv.FormatBool(field.Bool())
-		case reflect.Slice:
-			values := make([]string, field.Len())
-			for j := range values {
-				values[j] = escaper.Replace(field.Index(j).String())
-			}
-			if r.value = strings.Join(values, ","); r.value == "" && len(values) > 0 {
-				r.value = "," // a list with one empty string, since "" is the empty list
-			}
-		default:
-			panic(fmt.Sprintf("TenantRules: %s is a %s, which no annotation can carry", name, r.kind))
+	for field, value := range rules.Fields() {
+		if field.Anonymous {
+			all = append(all, listFields(value)...)
+			continue
 		}
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		r := rule{field: name}
+		// Text of a type of its own, such as unknownAnnotations, has a default, and so is never missing.
+		r.optional = field.Type == reflect.TypeFor[string]() && options == "omitempty"
+		r.kind, r.value = formatValue(field, value)
 		all = append(all, r)
 	}
 	return all
+}
+
+// formatValue returns a field of a tenant's rules as the value of an annotation, and its kind in expressions.
+func formatValue(field reflect.StructField, value reflect.Value) (reflect.Kind, string) {
+	if field.Type == reflect.TypeFor[*resource.Quantity]() {
+		if value.IsNil() {
+			return reflect.String, ""
+		}
+		return reflect.String, value.Interface().(*resource.Quantity).String()
+	}
+	if field.Type.Kind() == reflect.Pointer {
+		if value.IsNil() {
+			value = reflect.New(field.Type.Elem())
+		}
+		value = value.Elem()
+	}
+	switch kind := value.Kind(); kind {
+	case reflect.String:
+		return kind, value.String()
+	case reflect.Int64:
+		return kind, strconv.FormatInt(value.Int(), 10)
+	case reflect.Bool:
+		return kind, strconv.FormatBool(value.Bool())
+	case reflect.Slice:
+		texts := make([]string, value.Len())
+		for i := range texts {
+			texts[i] = escaper.Replace(value.Index(i).String())
+		}
+		if len(texts) == 1 && texts[0] == "" {
+			return kind, "," // a list with one empty string, since "" is the empty list
+		}
+		return kind, strings.Join(texts, ",")
+	default:
+		panic(fmt.Sprintf("TenantRules: %s is a %s, which no annotation can carry", field.Name, field.Type))
+	}
 }

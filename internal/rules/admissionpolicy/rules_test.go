@@ -1,9 +1,12 @@
 package admissionpolicy_test
 
 import (
+	"errors"
+	"math"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,8 +14,10 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -24,13 +29,16 @@ func TestAnnotations(t *testing.T) {
 	namespace := &corev1.Namespace{}
 	namespace.Annotations = map[string]string{"kept": "yes", v1alpha1.RulesAnnotationPrefix + "egress": "Open"}
 	admissionpolicy.AnnotateNamespace(namespace, v1alpha1.TenantRulesSpec{
-		Tenant: "shop", Pools: []string{"small", "large"}, Egress: v1alpha1.EgressRestricted, StorageClasses: []string{""}, CSIDrivers: []string{},
-		RuntimeClasses: []string{"kata", "a,b%"}, MaxTerminationGracePeriodSeconds: 600, DoNotDisrupt: true,
+		Tenant: "shop", Pools: []string{"small", "large"}, Egress: v1alpha1.EgressRestricted,
+		PolicySettings: v1alpha1.PolicySettings{
+			StorageClasses: []string{""}, CSIDrivers: []string{}, RuntimeClasses: []string{"kata", "a,b%"},
+			MaxTerminationGracePeriodSeconds: ptr.To[int64](600), DoNotDisrupt: ptr.To(true), MaxVolumeSize: ptr.To(resource.MustParse("1024Gi")),
+		},
 	})
 	for key, want := range map[string]string{
 		"kept": "yes", "croft.dev/rules.tenant": "shop", "croft.dev/rules.pools": "small,large", "croft.dev/rules.egress": "Restricted",
 		"croft.dev/rules.runtimeClasses": "kata,a%2Cb%25", "croft.dev/rules.storageClasses": ",", "croft.dev/rules.registries": "",
-		"croft.dev/rules.maxTerminationGracePeriodSeconds": "600", "croft.dev/rules.doNotDisrupt": "true",
+		"croft.dev/rules.maxTerminationGracePeriodSeconds": "600", "croft.dev/rules.doNotDisrupt": "true", "croft.dev/rules.maxVolumeSize": "1Ti",
 	} {
 		if got, ok := namespace.Annotations[key]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
@@ -123,7 +131,35 @@ func TestReadsNamespace(t *testing.T) {
 // TestRulesFit fails if the rules of a tenant can exceed the maximum size of a namespace's
 // annotations. In that case lists need lower bounds.
 func TestRulesFit(t *testing.T) {
-	data, err := os.ReadFile("../../../api/crds/croft.dev_tenantrules.yaml")
+	// The values come from Tenants, whose lists have no value twice.
+	declared := readSpecSchema(t, "tenants").Properties["policy"].Properties
+	const (
+		most = 256 << 10
+		// others is the space for namespaces' other annotations, for characters of more than one byte, and for
+		// commas in names, which take three bytes.
+		others = 31 << 10
+	)
+	sum := 0
+	for name, field := range readSpecSchema(t, "tenantrules").Properties {
+		if setting, ok := declared[name]; ok {
+			field = setting
+		}
+		longest, err := countLongest(&field)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		sum += len(v1alpha1.RulesAnnotationPrefix+name) + longest
+	}
+	if sum > most-others || sum == 0 {
+		t.Errorf("a tenant's rules take up to %d bytes as annotations, %d more than a namespace has for them", sum, sum-(most-others))
+	}
+	t.Logf("%d of %d bytes", sum, most-others)
+}
+
+// readSpecSchema returns the schema of the spec of one of croft's kinds.
+func readSpecSchema(t *testing.T, kind string) apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	data, err := os.ReadFile("../../../api/crds/croft.dev_" + kind + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,37 +167,57 @@ func TestRulesFit(t *testing.T) {
 	if err := yaml.Unmarshal(data, &crd); err != nil {
 		t.Fatal(err)
 	}
-	const (
-		most = 256 << 10
-		// others is the space for namespaces' other annotations.
-		others = 31 << 10
-	)
-	sum := int64(0)
-	for name, field := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
-		longest, items := int64(64), int64(1) // for enumerated values
-		switch field.Type {
-		case "boolean":
-			longest = 5
-		case "integer":
-			longest = 20
-		}
-		if field.Items != nil {
-			if field.MaxItems == nil {
-				t.Errorf("%s has no maxItems", name)
-				continue
-			}
-			items = *field.MaxItems
-			field = *field.Items.Schema
-		}
-		if field.MaxLength != nil {
-			longest = *field.MaxLength
-		}
-		sum += int64(len(v1alpha1.RulesAnnotationPrefix+name)) + items*(longest+1)
+	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+}
+
+// countLongest returns the length of the longest annotation for a field of TenantRules.
+func countLongest(field *apiextensionsv1.JSONSchemaProps) (int, error) {
+	switch {
+	case field.Type == "boolean":
+		return len("true"), nil // false is not written
+	case field.Type == "integer":
+		return len(strconv.Itoa(math.MaxInt64)), nil
+	case field.XIntOrString:
+		return len("-9223372036854775808m"), nil // a quantity
+	case field.Type != "array":
+		return countText(field)
+	case field.MaxItems == nil:
+		return 0, errors.New("it has no maxItems")
 	}
-	if sum > most-others || sum == 0 {
-		t.Errorf("a tenant's rules take up to %d bytes as annotations; a namespace has %d for all of them", sum, most)
+	items := int(*field.MaxItems)
+	lengths := make([]int, 0, len(field.Items.Schema.Enum))
+	if values := field.Items.Schema.Enum; values != nil && ptr.Deref(field.XListType, "") == "set" {
+		for _, v := range values {
+			lengths = append(lengths, len(v.Raw)-len(`""`))
+		}
+		slices.SortFunc(lengths, func(a, b int) int { return b - a })
+		lengths = lengths[:min(items, len(lengths))]
+	} else {
+		longest, err := countText(field.Items.Schema)
+		if err != nil {
+			return 0, err
+		}
+		lengths = slices.Repeat([]int{longest}, items)
 	}
-	t.Logf("%d of %d bytes", sum, most)
+	sum := len(lengths) - 1 // commas
+	for _, length := range lengths {
+		sum += length
+	}
+	return sum, nil
+}
+
+func countText(text *apiextensionsv1.JSONSchemaProps) (int, error) {
+	longest := 0
+	for _, v := range text.Enum {
+		longest = max(longest, len(v.Raw)-len(`""`))
+	}
+	switch {
+	case text.Enum != nil:
+		return longest, nil
+	case text.MaxLength == nil:
+		return 0, errors.New("it has no maxLength")
+	}
+	return int(*text.MaxLength), nil
 }
 
 // TestReadBack fails if the API server reads another value than was written, or if a missing
@@ -196,7 +252,7 @@ func TestReadBack(t *testing.T) {
 		return out.Value()
 	}
 	for _, want := range [][]string{{}, {"", ""}, {"gp3"}, {"", "gp3"}, {"gp3", ""}, {"a", "b", "c"}, {"cn=devs,ou=groups", "%2C", "100%", "%25"}} {
-		got := read("params.spec.storageClasses", admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{StorageClasses: want}))
+		got := read("params.spec.storageClasses", admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{PolicySettings: v1alpha1.PolicySettings{StorageClasses: want}}))
 		if list, ok := got.([]string); !ok || !slices.Equal(list, want) {
 			t.Errorf("%q comes back as %v", want, got)
 		}
@@ -210,7 +266,7 @@ func TestReadBack(t *testing.T) {
 			t.Errorf("%v is read as %v", of, got)
 		}
 	}
-	if got := read("params.spec.doNotDisrupt", admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{DoNotDisrupt: true})); got != true {
+	if got := read("params.spec.doNotDisrupt", admissionpolicy.BuildAnnotations(v1alpha1.TenantRulesSpec{PolicySettings: v1alpha1.PolicySettings{DoNotDisrupt: ptr.To(true)}})); got != true {
 		t.Errorf("true is read as %v", got)
 	}
 	for _, field := range []string{"tenant", "pools", "maxVolumeSize", "maxTerminationGracePeriodSeconds"} {

@@ -33,7 +33,7 @@ func BuildAttacks(all map[string]Cases, s Scene, rules v1alpha1.TenantRulesSpec)
 		return nil, err
 	}
 	// The conversion leaves out empty fields with omitempty.
-	for field := range reflect.TypeFor[v1alpha1.TenantRulesSpec]().Fields() {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[v1alpha1.TenantRulesSpec]()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if _, ok := parameters[name]; !ok {
 			parameters[name] = ""

@@ -53,14 +53,20 @@ func (p *Policy) parseTemplates(functions template.FuncMap) error {
 		}
 	}
 	var errs []error
-	p.build(func(text string) string {
+	parse := func(text string) string {
 		if strings.Contains(text, "{{") {
 			parsed, err := template.Must(base.Clone()).Parse(text)
 			p.texts[text] = parsed
 			errs = append(errs, err)
 		}
 		return text
-	})
+	}
+	p.build(parse)
+	for _, rule := range p.rules {
+		if rule.Sets != nil {
+			parse(rule.Sets.Skip)
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -68,18 +74,25 @@ func (p *Policy) parseTemplates(functions template.FuncMap) error {
 func (p *Policy) Build(data any) (admissionpolicy.Validating, error) {
 	var errs []error
 	policy := p.build(func(text string) string {
-		parsed, ok := p.texts[text]
-		if !ok {
-			return strings.TrimSpace(text)
-		}
-		var out strings.Builder
-		errs = append(errs, parsed.Execute(&out, data))
-		return strings.TrimSpace(out.String())
+		built, err := p.execute(text, data)
+		errs = append(errs, err)
+		return built
 	})
 	if err := errors.Join(errs...); err != nil {
 		return policy, fmt.Errorf("%s: %w", p.name, err)
 	}
 	return policy, nil
+}
+
+// execute returns the text of an expression.
+func (p *Policy) execute(text string, data any) (string, error) {
+	parsed, ok := p.texts[text]
+	if !ok {
+		return strings.TrimSpace(text), nil
+	}
+	var out strings.Builder
+	err := parsed.Execute(&out, data)
+	return strings.TrimSpace(out.String()), err
 }
 
 // The values of appliesTo.
@@ -151,7 +164,7 @@ func (r *rulePart) build(text func(string) string) admissionpolicy.Rule {
 	}
 	var trial string
 	if r.Trial {
-		trial = strings.TrimPrefix(r.Exception, "policy.")
+		trial = r.settingName()
 	}
 	return admissionpolicy.Rule{
 		Trial: trial,

@@ -24,6 +24,10 @@
 //	references: [CVE-2021-25742]
 //	# The field of a Tenant that allows more. The expression reads its value from TenantRules.
 //	exception: policy.ingressClasses
+//	# The settings of the two tenants with which croft verify tries the rule: see Tenants.
+//	tenants: {restricted: {ingressClasses: [croft-verify]}, exempt: {ingressClasses: ["*"]}}
+//	# A field that croft sets on pods without it, for rules on pods: see PodField.
+//	sets: {path: spec.priorityClassName, from: [priorityClassDefault], ...}
 //	# Variables of this rule alone. They come after the variables of the rules before it.
 //	variables: [{name: class, expression: object.spec.ingressClassName}]
 //	# A CEL expression that is true if the rule allows the request.
@@ -102,6 +106,8 @@ type rulePart struct {
 	UsuallyFast       bool       `json:"usuallyFast"`
 	Trial             bool       `json:"trial"`
 	AppliesTo         string     `json:"appliesTo"`
+	Tenants           Tenants    `json:"tenants"`
+	Sets              *PodField  `json:"sets"`
 }
 
 // ReadPolicies reads the policies of all folders. The functions are available to the templates

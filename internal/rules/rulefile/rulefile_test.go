@@ -104,7 +104,7 @@ func TestBuildAttacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := func(types ...corev1.ServiceType) map[string]attack.Attack {
-		list, err := BuildAttacks(cases, Scene{Words: map[string]string{"own": "shop", "other": "bank"}}, v1alpha1.TenantRulesSpec{ServiceTypes: types})
+		list, err := BuildAttacks(cases, Scene{Words: map[string]string{"own": "shop", "other": "bank"}}, v1alpha1.TenantRulesSpec{PolicySettings: v1alpha1.PolicySettings{ServiceTypes: types}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,10 +22,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -340,19 +342,29 @@ func longRules(egress v1alpha1.Egress) *v1alpha1.TenantRules {
 		all[n-1] = last
 		return all
 	}
-	return &v1alpha1.TenantRules{Spec: v1alpha1.TenantRulesSpec{
+	rules := &v1alpha1.TenantRules{Spec: v1alpha1.TenantRulesSpec{
 		Tenant: "shop", Pools: many(16, "pool-%d", "shop"), Namespaces: many(64, "shop-%d", "shop"), PlatformNamespaces: many(64, "platform-%d", "ingress"), Egress: egress,
 		AllowCIDRs: many(64, "192.168.%d.0/24", "0.0.0.0/0"), Domains: many(258, "*.d%d.example.org", "*.shop.example.org"),
+		Subjects: many(96, "Group:g%d", "Group:devs"),
+	}}
+	rules.Spec.PolicySettings = v1alpha1.PolicySettings{
 		ServiceTypes: []corev1.ServiceType{"ClusterIP"}, Registries: many(64, "registry-%d.example.org", "registry.example.org/shop"),
 		ImagePullPolicies: []corev1.PullPolicy{"Always"}, PriorityClasses: many(64, "p%d", "p"), RuntimeClasses: many(64, "r%d", "r"), StorageClasses: many(64, "s%d", "s"),
-		IngressClasses: many(64, "i%d", "i"), GatewayClasses: many(64, "g%d", "g"), CSIDrivers: many(64, "c%d", "c"), MaxTerminationGracePeriodSeconds: 3600,
+		IngressClasses: many(64, "i%d", "i"), GatewayClasses: many(64, "g%d", "g"), CSIDrivers: many(64, "c%d", "c"), MaxTerminationGracePeriodSeconds: ptr.To[int64](3600),
 		Issuers: many(32, "ClusterIssuer/i%d", "ClusterIssuer/a"), IssuerTypes: []string{"selfSigned", "ca"}, SourceHosts: many(32, "*.h%d.example.org", "github.com"),
-		DeviceClasses: many(32, "d%d", "d"), VolumeTypes: []v1alpha1.VolumeType{"nfs"}, VolumeAttributesClasses: many(32, "v%d", "v"), MaxVolumeSize: "1Ti",
-		Subjects: many(96, "Group:g%d", "Group:devs"), CloudIdentities: many(32, "arn:aws:iam::111122223333:role/r%d-*", "a"), ClusterIPs: many(64, "10.0.0.%d", "10.0.1.1"),
+		DeviceClasses: many(32, "d%d", "d"), VolumeTypes: []v1alpha1.VolumeType{"nfs"}, VolumeAttributesClasses: many(32, "v%d", "v"), MaxVolumeSize: ptr.To(resource.MustParse("1Ti")),
+		CloudIdentities: many(32, "arn:aws:iam::111122223333:role/r%d-*", "a"), ClusterIPs: many(64, "10.0.0.%d", "10.0.1.1"),
 		LoadBalancerClasses:       many(4, "example.com/l%d", "example.com/l"),
-		MaxTokenExpirationSeconds: 86400,
-		Annotations:               many(24, "example.net/a-%d=b", "example.net/"), UnknownAnnotations: v1alpha1.UnknownWarn,
-	}}
+		MaxTokenExpirationSeconds: ptr.To[int64](86400), Trial: []string{},
+		Annotations: many(24, "example.net/a-%d=b", "example.net/"), UnknownAnnotations: v1alpha1.UnknownWarn,
+	}
+	// No sample needs a certain value in the other lists.
+	for field, list := range reflect.ValueOf(&rules.Spec.PolicySettings).Elem().Fields() {
+		if field.Type == reflect.TypeFor[[]string]() && list.IsNil() {
+			list.Set(reflect.ValueOf(many(64, field.Name+"-%d.example.org", field.Name)))
+		}
+	}
+	return rules
 }
 
 func (l looked) requests(i int, object, old *unstructured.Unstructured) request {

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/migrate/draft"
@@ -34,6 +37,9 @@ func readNamespace(d *draft.Draft, name string, o *source.Object) {
 	source.AccountMetadata(o, to)
 	o.At("spec").MarkOther("set by the cluster")
 	managed := draft.IsManaged(o)
+	if managed {
+		readSizes(d.Tenants[name], o.At("metadata", "annotations"))
+	}
 	for _, l := range append(o.At("metadata", "labels").Fields(), o.At("metadata", "annotations").Fields()...) {
 		switch key := l.Key(); {
 		case managed && isCommon(d, name, l) && KeepMetadata(d, name, l, l.Text()):
@@ -52,6 +58,21 @@ func readNamespace(d *draft.Draft, name string, o *source.Object) {
 	if !managed && o.At("metadata", "annotations", v1alpha1.AdoptAnnotation).Text() != name && !slices.Contains(d.NotAdoptable, name) {
 		d.NotAdoptable = append(d.NotAdoptable, name)
 	}
+}
+
+// readSizes reads the maximum sizes of objects back, which are in no TenantRules.
+func readSizes(t *draft.Tenant, annotations source.Field) {
+	read := func(key string, builtin int64) *int64 {
+		size, err := strconv.ParseInt(annotations.At(key).Text(), 10, 64)
+		if err != nil || size == builtin {
+			return nil
+		}
+		return &size
+	}
+	may := &t.Spec.Policy.Allowances
+	may.MaxObjectBytes = read(v1alpha1.MaxObjectBytesAnnotation, estate.MaxObjectBytes)
+	may.MaxHelmReleaseBytes = read(v1alpha1.MaxHelmReleaseBytesAnnotation, ptr.Deref(may.MaxObjectBytes, estate.MaxObjectBytes))
+	may.MaxOtherObjectBytes = read(v1alpha1.MaxOtherObjectBytesAnnotation, estate.MaxOtherObjectBytes)
 }
 
 // ReadMark reads a label or an annotation of a tenant's namespaces, other than its Pod Security

@@ -46,6 +46,7 @@ var expressionParts = template.FuncMap{
 	"goDuration":          func() string { return goDuration },
 	"harmless":            formatHarmless,
 	"hostname":            func() string { return hostname },
+	"isWindows":           func() string { return isWindows },
 	"labelKeys":           formatLabelKeys,
 	"listedKeys":          formatListedKeys,
 	"matchAllowed":        matchAllowed,
@@ -74,6 +75,7 @@ var expressionParts = template.FuncMap{
 	"readStorageRequest":  readStorageRequest,
 	"readText":            readText,
 	"refusedNew":          refuseNew,
+	"sharesNode":          func() string { return sharesNode },
 	"wildcards":           func() string { return wildcards },
 }
 

@@ -1,8 +1,9 @@
 package policy
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,78 +19,62 @@ import (
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/rules/rulefile"
 )
 
-// podSetting is a field that croft sets on new pods without it, for tenants whose policy has the setting.
-type podSetting struct {
-	// name is a part of the names of Gatekeeper's mutator and of the attack.
-	name string
-	// path is the path of the field in a pod, and summary describes its value.
-	path, summary string
-	// skip is a CEL condition: the tenant does not have the setting, or pods like this one cannot have the field.
-	skip string
-	// value is a CEL expression for the value. findValue returns the same value for a tenant, or nil for a
-	// tenant without the setting.
-	value     string
-	findValue func(*estate.Tenant) any
-	// cleared are the paths of fields that the API server has derived from the missing field. It derives them
-	// again after the patch. Gatekeeper's mutators cannot clear a field, so with Gatekeeper as the engine the
-	// estate has no such setting.
-	cleared []string
-	// hasClusterDefault is set if the API server may set another value before the patch, by a default of the cluster.
-	hasClusterDefault bool
+// listPodFields returns the fields that croft sets on new pods, from the rule files.
+func listPodFields() []rulefile.PodField {
+	fields, err := readPolicies()[admissionpolicy.PodsPolicy].ListPodFields(nil)
+	utilruntime.Must(err)
+	return fields
 }
 
-// podSettings are all such fields. Rules validate the pod afterwards.
-var podSettings = []podSetting{
-	{
-		name: "runtime-class", path: "spec.runtimeClassName", summary: "the tenant's runtime class",
-		skip: `"runtimeClass" in params.spec.trial ||
-			params.spec.runtimeClassForce == "" && params.spec.runtimeClassDefault == ""`,
-		value: `params.spec.runtimeClassForce != "" ? params.spec.runtimeClassForce : params.spec.runtimeClassDefault`,
-		findValue: func(t *estate.Tenant) any {
-			if class := findRuntimeClass(t); class.Force != "" || class.Default != "" {
-				return cmp.Or(class.Force, class.Default)
-			}
-			return nil
-		},
-	},
-	{
-		// A pod without a class has the priority 0, which contradicts a class with another value.
-		name: "priority-class", path: "spec.priorityClassName", summary: "the tenant's priority class",
-		skip: `params.spec.priorityClassDefault == ""`, value: `params.spec.priorityClassDefault`,
-		findValue: func(t *estate.Tenant) any {
-			if class := t.Allowances.PriorityClass; class != nil && class.Default != "" {
-				return class.Default
-			}
-			return nil
-		},
-		cleared: []string{"spec.priority", "spec.preemptionPolicy"}, hasClusterDefault: true,
-	},
-	{
-		// The API server sets a missing securityContext before any policy. Pods of Windows have no seccomp profile.
-		name: "seccomp", path: "spec.securityContext.seccompProfile", summary: "the seccomp profile RuntimeDefault",
-		skip:  `params.spec.seccomp != "RuntimeDefault" || ` + isWindows,
-		value: `{"type": "RuntimeDefault"}`,
-		findValue: func(t *estate.Tenant) any {
-			if t.Allowances.Seccomp == seccompDefault {
-				return map[string]any{"type": seccompDefault}
-			}
-			return nil
-		},
-	},
-	{
-		name: "host-users", path: "spec.hostUsers", summary: "hostUsers: false",
-		skip: `params.spec.hostUsers != "Forbidden" || "hostUsers" in params.spec.trial || ` + isWindows + ` ||
-			` + sharesNode,
-		value: `false`,
-		findValue: func(t *estate.Tenant) any {
-			if forbidsHostUsers(t) {
-				return false
-			}
-			return nil
-		},
-	},
+// findFieldValue returns the value of a field for a tenant, or nil for a tenant without the setting.
+func findFieldValue(f *rulefile.PodField, t *estate.Tenant) any {
+	if slices.Contains(t.Allowances.Trial, f.Trial) {
+		return nil
+	}
+	var rules v1alpha1.TenantRulesSpec
+	estate.CopyAllowances(&rules, &t.Allowances)
+	annotations := admissionpolicy.BuildAnnotations(rules)
+	for _, from := range f.From {
+		text := annotations[v1alpha1.RulesAnnotationPrefix+from]
+		if value, ok := f.Values[text]; ok {
+			return value
+		}
+		if f.Values == nil && text != "" {
+			return text
+		}
+	}
+	return nil
+}
+
+// formatField returns CEL expressions: the condition that croft does not set a field, and the value of the field.
+func formatField(f *rulefile.PodField) (skip, value string) {
+	var missing, choices []string
+	for _, from := range f.From {
+		parameter := "params.spec." + from
+		if f.Values == nil {
+			missing, choices = append(missing, parameter+` == ""`), append(choices, parameter+` != "" ? `+parameter)
+		}
+		for _, text := range slices.Sorted(maps.Keys(f.Values)) {
+			literal, err := json.Marshal(f.Values[text]) // CEL has the literals of JSON
+			utilruntime.Must(err)
+			missing = append(missing, parameter+" != "+admissionpolicy.Quote(text))
+			choices = append(choices, parameter+" == "+admissionpolicy.Quote(text)+" ? "+string(literal))
+		}
+	}
+	// The last choice needs no condition, since one of them is true.
+	_, last, _ := strings.Cut(choices[len(choices)-1], " ? ")
+	value = strings.Join(append(choices[:len(choices)-1], last), " : ")
+	skip = strings.Join(missing, " && ")
+	if f.Trial != "" {
+		skip = admissionpolicy.Quote(f.Trial) + " in params.spec.trial || " + skip
+	}
+	if f.Skip != "" {
+		skip += " || " + f.Skip
+	}
+	return skip, value
 }
 
 // sharesNode is the CEL condition that a pod shares a namespace of its node. Kubernetes refuses a user namespace
@@ -118,9 +103,6 @@ func (s scene) stopSharedNode() attack.Stopper {
 // isWindows is the CEL condition that a pod runs on Windows.
 const isWindows = `has(object.spec.os) && object.spec.os.name == "windows"`
 
-// seccompDefault is the value of policy.seccomp that requires a profile.
-const seccompDefault = string(corev1.SeccompProfileTypeRuntimeDefault)
-
 // findRuntimeClass returns the setting of the tenant's runtime class, or an empty one if it is in trial.
 func findRuntimeClass(t *estate.Tenant) v1alpha1.PodRuntimeClass {
 	if class := t.Allowances.RuntimeClass; class != nil && !slices.Contains(t.Allowances.Trial, "runtimeClass") {
@@ -132,15 +114,16 @@ func findRuntimeClass(t *estate.Tenant) v1alpha1.PodRuntimeClass {
 // addSettingPatch adds the patch that sets the fields.
 func addSettingPatch(pods *admissionpolicy.Pods) {
 	var patches, present, summaries []string
-	for _, s := range podSettings {
-		has := "has(object." + s.path + ")"
-		operations := []string{formatAdd(s.path, s.value)}
-		for _, path := range s.cleared {
+	for _, f := range listPodFields() {
+		skip, value := formatField(&f)
+		has := "has(object." + f.Path + ")"
+		operations := []string{formatAdd(f.Path, value)}
+		for _, path := range f.Cleared {
 			// Unlike the operation remove, null also clears a field that is missing.
 			operations = append(operations, formatAdd(path, "null"))
 		}
-		patches = append(patches, fmt.Sprintf("(%s || %s ? []\n: [%s])", s.skip, has, strings.Join(operations, ",\n")))
-		present, summaries = append(present, has), append(summaries, s.summary)
+		patches = append(patches, fmt.Sprintf("(%s || %s ? []\n: [%s])", skip, has, strings.Join(operations, ",\n")))
+		present, summaries = append(present, has), append(summaries, f.Summary)
 	}
 	pods.SettingPatch, pods.SkipSettingPatch = strings.Join(patches, " +\n"), strings.Join(present, " && ")
 	pods.SettingPatchSummary = "pods without the field get " + strings.Join(summaries, ", ") +
@@ -156,11 +139,11 @@ func formatAdd(path, value string) string {
 // fields of the pod, so it also sets fields that skip excludes.
 func buildSettingMutators(t *estate.Tenant) []client.Object {
 	var all []client.Object
-	for _, s := range podSettings {
-		if value := s.findValue(t); value != nil {
+	for _, f := range listPodFields() {
+		if value := findFieldValue(&f, t); value != nil {
 			all = append(all, admissionpolicy.Mutator{
-				Kind: "Assign", Name: s.name, Version: "v1", ObjectKind: "Pod", Operations: []string{"CREATE"},
-				Location: s.path, OnlyMissing: true, Value: value,
+				Kind: "Assign", Name: f.Name, Version: "v1", ObjectKind: "Pod", Operations: []string{"CREATE"},
+				Location: f.Path, OnlyMissing: true, Value: value,
 			}.Object(t.Name, t.Namespaces))
 		}
 	}
@@ -170,15 +153,15 @@ func buildSettingMutators(t *estate.Tenant) []client.Object {
 // buildSettingAttacks leave out each field that the tenant's policy sets.
 func (s scene) buildSettingAttacks() []attack.Attack {
 	var all []attack.Attack
-	for _, setting := range podSettings {
-		value := setting.findValue(s.attacker)
+	for _, f := range listPodFields() {
+		value := findFieldValue(&f, s.attacker)
 		if value == nil {
 			continue
 		}
-		path := strings.Split(setting.path, ".")
-		leave, omit := "leave-out-"+setting.name, "omit-"+setting.name
+		path := strings.Split(f.Path, ".")
+		leave, omit := "leave-out-"+f.Name, "omit-"+f.Name
 		by := attack.ByEngine(s.platform.Placement, admissionpolicy.PodSettingsPolicy)
-		a := attack.NewCreate(leave, "run a pod without "+setting.summary, by, removeField(s.makePod(leave), path))
+		a := attack.NewCreate(leave, "run a pod without "+f.Summary, by, removeField(s.makePod(leave), path))
 		a.Outcome = func(got client.Object) error {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(got)
 			if err != nil {
@@ -186,13 +169,13 @@ func (s scene) buildSettingAttacks() []attack.Attack {
 			}
 			found, _, err := unstructured.NestedFieldNoCopy(content, path...)
 			other := !equality.Semantic.DeepEqual(found, value)
-			if err == nil && (found == nil || other && !setting.hasClusterDefault) {
-				err = fmt.Errorf("the pod's %s is %v", setting.path, found)
+			if err == nil && (found == nil || other && !f.HasClusterDefault) {
+				err = fmt.Errorf("the pod's %s is %v", f.Path, found)
 			}
 			return err
 		}
 		// Without the patch, a rule may refuse the pod. The mirror detects that.
-		all = append(all, a, attack.NewCreate(omit, "leave "+setting.summary+" to croft",
+		all = append(all, a, attack.NewCreate(omit, "leave "+f.Summary+" to croft",
 			attack.Nobody, removeField(s.makePod(omit), path)))
 	}
 	return all
