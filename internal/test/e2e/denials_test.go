@@ -19,7 +19,7 @@ func TestDenials(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, sandbox.Options{Components: sandbox.WithControllers, Croft: croftBinary(t), AuditPolicy: policy})
-	c.declare(t, `
+	c.croft(t, "apply", "--wait=false", "-f", write(t, `
 platform: {clusterName: demo, nodeClass: {kwok: {}}}
 pools: {apps: {instances: {capacityTypes: [on-demand], instanceTypes: [m5.large]}}}
 tenants:
@@ -27,7 +27,8 @@ tenants:
     pool: apps
     access: [{group: developers, role: operator}]
     policy: {images: {latest: Forbidden}, trial: [images]}
-`)
+`)).exits(t, 0)
+	c.isReady(t, "shop")
 	as := func(args ...string) outcome {
 		return c.kubectl(t, "", append([]string{"-n", "shop", "--as=jane", "--as-group=developers"}, args...)...)
 	}
