@@ -33,7 +33,7 @@ func TestRefusedNamespaceIsWatchedAgain(t *testing.T) {
 					return
 				}
 				w.Header().Set("Content-Type", "application/json")
-				fmt.Fprintf(w, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":%q,"resourceVersion":"7"}}}`+"\n", namespace[1])
+				_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":%q,"resourceVersion":"7"}}}`+"\n", namespace[1])
 				_ = http.NewResponseController(w).Flush()
 				<-r.Context().Done()
 			}))

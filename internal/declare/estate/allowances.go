@@ -94,6 +94,7 @@ func makeEmpty(of reflect.Type) reflect.Value {
 			value.Set(reflect.MakeSlice(field.Type, 0, 0))
 		case reflect.Pointer:
 			value.Set(reflect.New(field.Type.Elem()))
+		default: // text and numbers have their zero value
 		}
 	}
 	return empty
