@@ -72,9 +72,14 @@ func (c *cluster) findsAccount(t *testing.T) {
 // pool declares a pool, and a tenant of the same name on it.
 func (c *onAccount) pool(t testing.TB, name, spec string) {
 	t.Helper()
-	c.croftReading(t, fmt.Sprintf("%spools:\n  %s: %s\ntenants:\n  %s: {pool: %s, access: [{group: team-%s, role: operator}]}\n",
-		awsPlatform, name, spec, name, name, name), "apply", "-f", "-", "--wait=false").exits(t, 0)
+	c.croftReading(t, poolFile(name, spec), "apply", "-f", "-", "--wait=false").exits(t, 0)
 	c.account(t, name)
+}
+
+// poolFile declares a pool, and a tenant of the same name on it.
+func poolFile(name, spec string) string {
+	return fmt.Sprintf("%spools:\n  %s: %s\ntenants:\n  %s: {pool: %s, access: [{group: team-%s, role: operator}]}\n",
+		awsPlatform, name, spec, name, name, name)
 }
 
 // wants creates a Deployment of one pod in a pool's tenant.

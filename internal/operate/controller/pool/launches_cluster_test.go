@@ -67,7 +67,7 @@ func launchesHeld(f *fixture) {
 // buildWall returns the objects of a pool.
 func (f *fixture) buildWall(pool *v1alpha1.Pool) []client.Object {
 	f.Helper()
-	e, problems := estate.Build(&manifest.Declaration{Platform: operatortest.NewPlatform(), Pools: []v1alpha1.Pool{*pool}})
+	e, problems := estate.Build(&manifest.Declaration{Platforms: []v1alpha1.Platform{*operatortest.NewPlatform()}, Pools: []v1alpha1.Pool{*pool}})
 	if len(problems) > 0 {
 		f.Fatal(problems)
 	}
