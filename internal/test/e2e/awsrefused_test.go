@@ -17,16 +17,13 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// refusedSpeed is slower than awsSpeed: an attempt of the refused pool takes Karpenter and croft the
-// same time at any speed.
-const refusedSpeed = 2
-
 // TestRefusedLaunches removes the instance profile of one pool. It fails if a pod of another tenant
 // then runs later than after twice its usual time: at the first refusal, during the hold, or while
-// Karpenter may try again; or if the pool does not get nodes soon after its Pool has changed.
+// Karpenter tries again; or if the pool does not get nodes soon after its Pool has changed. Instances
+// are as slow as real ones: an attempt takes Karpenter and croft the same time at any speed.
 func TestRefusedLaunches(t *testing.T) {
 	sandbox.Thorough(t)
-	c := &onAccount{&whyer{&twoTenants{cluster: start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: refusedSpeed})}}}
+	c := &onAccount{&whyer{&twoTenants{cluster: start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}})}}}
 	c.findsAccount(t)
 	profile, role := url.Values{"InstanceProfileName": {"ours"}}, url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}}
 	create := func() {
