@@ -29,7 +29,8 @@ const (
 	// ConditionPlacementReady: the Platform's placement engine places pods, no pod
 	// bypasses Gatekeeper if it is the engine, and no other engine is still needed.
 	ConditionPlacementReady = "PlacementReady"
-	// ConditionNodesReady: Karpenter accepts the node class and the NodePool of a Pool.
+	// ConditionNodesReady: Karpenter accepts the node class and the NodePool of a Pool, and
+	// the cloud does not refuse to launch its nodes.
 	ConditionNodesReady = "NodesReady"
 	// ConditionInterfacesReady: nothing prevents nodes from getting their network
 	// interfaces in a SecondaryNetwork. Only networks that a pool on AWS uses have it.
@@ -120,6 +121,10 @@ const (
 	// ReasonNodePoolNotReady: Karpenter has not accepted the NodePool; the message comes
 	// from Karpenter.
 	ReasonNodePoolNotReady = "NodePoolNotReady"
+	// ReasonLaunchesRefused: the cloud refuses to launch nodes of the Pool, for another reason
+	// than capacity, so croft holds its launches and lets Karpenter try again from time to
+	// time. The message has the cloud's reason and the time.
+	ReasonLaunchesRefused = "LaunchesRefused"
 	// ReasonInterfacesKept: croft creates and attaches interfaces for new nodes.
 	ReasonInterfacesKept = "InterfacesKept"
 	// ReasonInterfacesMissing: nodes do not get their interfaces; the message names them

@@ -97,6 +97,12 @@ const (
 	// tags, such as kwok's.
 	TagAnnotationPrefix = "tags.croft.dev/"
 
+	// RefusedLaunchesAnnotation on a NodePool records, as JSON, that the cloud refuses the
+	// pool's launches, and until when croft holds them.
+	RefusedLaunchesAnnotation = "croft.dev/refused-launches"
+	// HoldLimit is a limit of a NodePool that croft sets while it holds the pool's launches.
+	HoldLimit = "croft.dev/launches"
+
 	// NetworksAnnotation on a pod names the secondary networks that it is attached to,
 	// separated by commas: "n3, n6".
 	NetworksAnnotation = "croft.dev/networks"

@@ -102,8 +102,8 @@ var schedulingRows = []Row{
 		ID: "provisioning-held", Symptom: "a NodeClaim without an instance, of any pool; Karpenter's log",
 		Signature: compileAny(`waiting on cluster sync`),
 		Texts:     []string{`cluster is waiting on sync for extended duration, duration: 30s, error: waiting on cluster sync`},
-		Cause:     "Karpenter creates no node for any pod while a NodeClaim of any pool has no instance yet. It retries the launch for five minutes, then deletes the NodeClaim, and usually starts again",
-		Fix:       "fix that NodeClaim's launch (`croft why nodeclaim/NAME`), or delete it and the pods that it is for",
+		Cause:     "Karpenter creates no node for any pod while a NodeClaim of any pool has no instance yet. It retries the launch for five minutes, then deletes the NodeClaim, and usually starts again. croft's operator ends this within seconds for the NodeClaims of Pools; it does not run, or the NodePool is not croft's",
+		Fix:       "start the operator, or fix that NodeClaim's launch (`croft why nodeclaim/NAME`), or delete it and the pods that it is for",
 		Who:       Platform, Link: "https://karpenter.sh/docs/concepts/disruption/",
 	},
 	{

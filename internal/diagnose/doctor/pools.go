@@ -43,7 +43,7 @@ func checkNodeClasses(s *Snapshot) []Finding {
 	return all
 }
 
-// checkNodePools reports conditions of NodePools, and NodePools of others that could be mistaken
+// checkNodePools reports conditions of NodePools, refused launches, and NodePools of others that could be mistaken
 // for croft's.
 func checkNodePools(s *Snapshot) []Finding {
 	var all []Finding
@@ -54,6 +54,9 @@ func checkNodePools(s *Snapshot) []Finding {
 			if c.Type != "Ready" && c.Status == metav1.ConditionFalse {
 				all = append(all, newProblem(object, catalog.FormatCondition(c.Type, string(c.Status), c.Reason, c.Message), "follow the message"))
 			}
+		}
+		if text := why.FormatRefusal(pool); text != "" {
+			all = append(all, newProblem(object, text, "`croft why nodepool/"+pool.Name+"` shows more"))
 		}
 		if len(pool.Status.Conditions) == 0 && s.Now.Sub(pool.CreationTimestamp.Time) > why.Usual {
 			all = append(all, newFinding("node-class-unknown", Problem, object, "Karpenter has not reconciled it: Karpenter does not run, or does not support node classes of its group"))

@@ -9,6 +9,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/internal/diagnose/catalog"
+	"croft.dev/croft/internal/observe/launches"
 )
 
 const nodePoolLabel = karpenterv1.NodePoolLabelKey
@@ -60,6 +61,9 @@ func evaluatePool(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 			steps = append(steps, newBadStep(LinkPool, object, c.String()))
 		}
 	}
+	if text := FormatRefusal(pool); text != "" {
+		steps = append(steps, newBadStep(LinkPool, object, text))
+	}
 	if len(pool.Status.Conditions) == 0 {
 		steps = append(steps, newCatalogStep(LinkPool, object, "Karpenter has not reconciled it: Karpenter does not run, or does not support node classes of its group", "node-class-unknown"))
 	}
@@ -70,6 +74,16 @@ func evaluatePool(s *Snapshot, pool *karpenterv1.NodePool) []Step {
 		steps = []Step{newGoodStep(LinkPool, object, "it is ready, and so is its node class")}
 	}
 	return steps
+}
+
+// FormatRefusal describes the refused launches of a pool, in a text that the catalogue recognizes, or
+// returns "" if there are none. croft deletes the NodeClaims and records the refusal in the NodePool.
+func FormatRefusal(pool *karpenterv1.NodePool) string {
+	refusal := launches.ReadRefusal(pool)
+	if refusal == nil {
+		return ""
+	}
+	return catalog.FormatCondition(karpenterv1.ConditionTypeLaunched, string(metav1.ConditionUnknown), refusal.Reason, refusal.Message) + "; " + refusal.ExplainHold()
 }
 
 func evaluatePoolClass(s *Snapshot, pool *karpenterv1.NodePool) []Step {

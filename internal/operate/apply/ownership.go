@@ -20,11 +20,18 @@ var free = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakeP
 // freeInNamespaces adds spec, whose finalizers the API server sets.
 var freeInNamespaces = free.Union(fieldpath.NewSet(fieldpath.MakePathOrDie("spec")))
 
+// freeInNodePools adds the limit that HoldLaunches sets.
+var freeInNodePools = free.Union(fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "limits", v1alpha1.HoldLimit)))
+
 func getFreeFields(kind string) *fieldpath.Set {
-	if kind == "Namespace" {
+	switch kind {
+	case "Namespace":
 		return freeInNamespaces
+	case "NodePool":
+		return freeInNodePools
+	default:
+		return free
 	}
-	return free
 }
 
 // ownership has the field managers of a live object.

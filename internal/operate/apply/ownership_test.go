@@ -52,6 +52,18 @@ func TestOwnership(t *testing.T) {
 			nil, `{}`,
 		},
 		{
+			"the limit that holds launches", "NodePool",
+			[]metav1.ManagedFieldsEntry{
+				ours, entry("croft-launches", applied, "", `{"f:metadata":{"f:annotations":{"f:croft.dev/refused-launches":{}}},"f:spec":{"f:limits":{"f:croft.dev/launches":{}}}}`),
+			},
+			nil, `{}`,
+		},
+		{
+			"another limit", "NodePool",
+			[]metav1.ManagedFieldsEntry{ours, entry("kubectl", applied, "", `{"f:spec":{"f:limits":{"f:cpu":{}}}}`)},
+			[]string{"kubectl"}, `{"f:spec":{"f:limits":{"f:cpu":{}}}}`,
+		},
+		{
 			"a subresource with rights of its own", "Deployment",
 			[]metav1.ManagedFieldsEntry{ours, entry("hpa", updated, "scale", `{"f:spec":{"f:replicas":{}}}`)},
 			nil, `{}`,

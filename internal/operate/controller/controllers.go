@@ -20,6 +20,7 @@ import (
 	"croft.dev/croft/internal/operate/controller/nodenetworks"
 	"croft.dev/croft/internal/operate/controller/platform"
 	"croft.dev/croft/internal/operate/controller/pool"
+	"croft.dev/croft/internal/operate/controller/refusedlaunches"
 	"croft.dev/croft/internal/operate/controller/refusedpods"
 	"croft.dev/croft/internal/operate/controller/secondarynetwork"
 	"croft.dev/croft/internal/operate/controller/selfservice"
@@ -68,6 +69,7 @@ func Register(
 		selfservice.New(cached, live, store, recorder, clock),
 		callers.New(cached, store, recorder),
 		refusedpods.New(cached, clock),
+		refusedlaunches.New(cached, applier, clock),
 		costs,
 	} {
 		if err := c.Register(ctx, m); err != nil {

@@ -108,8 +108,9 @@ func buildRules(own []string) []rbacv1.PolicyRule {
 		newRule("config.gatekeeper.sh", []string{"list"}, "configs"),
 		newRule("admissionregistration.k8s.io", []string{"list"}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
 		newRule("karpenter.sh", keep, "nodepools"),
-		// NodeClaims whose nodes are attached to secondary networks.
-		newRule("karpenter.sh", []string{"list", "watch"}, "nodeclaims"),
+		// NodeClaims whose nodes are attached to secondary networks. The operator deletes
+		// NodeClaims whose launch the cloud refuses.
+		newRule("karpenter.sh", []string{"list", "watch", "delete"}, "nodeclaims"),
 		newRule("karpenter.kwok.sh", keep, "kwoknodeclasses"),
 		newRule("karpenter.k8s.aws", keep, "ec2nodeclasses"),
 		// Rules by which the node readiness controller removes startup taints.

@@ -231,6 +231,21 @@ func (l *life) release() {
 	l.stands()
 }
 
+// refuse creates a NodeClaim whose launch the cloud refuses.
+func (l *life) refuse() {
+	l.Helper()
+	claim := &karpenterv1.NodeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "telco-2", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "telco"}},
+		Spec: karpenterv1.NodeClaimSpec{
+			NodeClassRef: &karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "telco"},
+			Requirements: []karpenterv1.NodeSelectorRequirementWithMinValues{},
+		},
+	}
+	l.Create(claim)
+	l.PatchStatus(claim, `{"status":{"conditions":[{"type":"Launched","status":"Unknown","reason":"Unauthorized","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`)
+	l.AwaitDeletion(claim)
+}
+
 // end removes parts of the declared objects, and then all of them.
 func (l *life) end() {
 	l.Helper()

@@ -92,9 +92,8 @@ func buildCacheOptions(plugins secondary.Plugins) cache.Options {
 			&v1alpha1.TenantNamespace{}: all,
 			&v1alpha1.TenantCaller{}:    {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			&corev1.Event{}:             refusedpods.Events(),
-			// Karpenter's kind. Watched only where nodes are attached to secondary
-			// networks.
-			&karpenterv1.NodeClaim{}: all,
+			// Karpenter's kind. Watched only where the cluster serves it.
+			&karpenterv1.NodeClaim{}: {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},
 			// whereabouts' kind. Watched only where the cluster serves it. Its managed
 			// fields repeat the key of each allocation.
 			newIPPool(): {Label: labels.Everything(), Transform: cache.TransformStripManagedFields()},

@@ -108,6 +108,7 @@ func TestRights(t *testing.T) {
 	life.ask()
 	life.accept()
 	life.release()
+	life.refuse()
 	life.repairAddOns()
 	driftPutBack(f)
 	stop()

@@ -72,9 +72,14 @@ func (c *cluster) findsAccount(t *testing.T) {
 // pool declares a pool, and a tenant of the same name on it.
 func (c *onAccount) pool(t testing.TB, name, spec string) {
 	t.Helper()
-	c.croftReading(t, fmt.Sprintf("%spools:\n  %s: %s\ntenants:\n  %s: {pool: %s, access: [{group: team-%s, role: operator}]}\n",
-		awsPlatform, name, spec, name, name, name), "apply", "-f", "-", "--wait=false").exits(t, 0)
+	c.croftReading(t, poolFile(name, spec), "apply", "-f", "-", "--wait=false").exits(t, 0)
 	c.account(t, name)
+}
+
+// poolFile declares a pool, and a tenant of the same name on it.
+func poolFile(name, spec string) string {
+	return fmt.Sprintf("%spools:\n  %s: %s\ntenants:\n  %s: {pool: %s, access: [{group: team-%s, role: operator}]}\n",
+		awsPlatform, name, spec, name, name, name)
 }
 
 // wants creates a Deployment of one pod in a pool's tenant.
@@ -264,19 +269,24 @@ func awsInstanceProfile(t *testing.T, c *onAccount) {
 		c.iam(t, "AddRoleToInstanceProfile", url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}})
 		c.pool(t, "bereft", "{instances: {instanceTypes: [c5.2xlarge]}, nodeClass: {aws: {instanceProfile: ours}}}")
 		c.isReady(t, "bereft")
+		c.pool(t, "patient", "{instances: {instanceTypes: [c5.4xlarge]}}")
+		c.isReady(t, "patient")
+		// Without the operator, nothing holds the launches of the pool (TestRefusedLaunches).
+		if err := c.Stop("croft"); err != nil {
+			t.Fatal(err)
+		}
 		c.iam(t, "RemoveRoleFromInstanceProfile", url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}})
 		c.iam(t, "DeleteInstanceProfile", url.Values{"InstanceProfileName": {"ours"}})
 		c.wants(t, "bereft")
 		c.tells(t, "instance-profile-name", "", "deployment/nginx", "-n", "bereft")
 		// Karpenter retries this for minutes, and creates no nodes for other pods meanwhile.
-		c.pool(t, "patient", "{instances: {instanceTypes: [c5.4xlarge]}}")
 		c.wants(t, "patient")
 		story := c.tells(t, "provisioning-held", "", "deployment/nginx", "-n", "patient")
 		if !strings.Contains(story.First.Symptom, "of pool bereft") {
 			t.Errorf("it does not say whose: %+v", story.First)
 		}
-		for _, args := range [][]string{{"deployments", "--all", "-n", "bereft"}, {"nodeclaims", "-l", karpenterv1.NodePoolLabelKey + "=bereft"}} {
-			c.kubectl(t, "", append([]string{"delete"}, args...)...).exits(t, 0)
+		if err := c.Start("croft"); err != nil {
+			t.Fatal(err)
 		}
 		c.running(t, "patient", 1)
 	})

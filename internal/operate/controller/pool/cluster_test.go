@@ -35,6 +35,7 @@ func TestPool(t *testing.T) {
 		{"a pool is kept while it is used", poolInUse},
 		{"Karpenter's status is reported", nodesReported},
 		{"what was put back is reported", repairsReported},
+		{"launches that the cloud refuses are held", launchesHeld},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}

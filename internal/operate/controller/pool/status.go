@@ -12,6 +12,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/wording"
+	"croft.dev/croft/internal/observe/launches"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/controller/declared"
 	"croft.dev/croft/internal/operate/controller/outcome"
@@ -88,6 +89,10 @@ func (s *observation) reportNodes(pool *v1alpha1.Pool) {
 	for _, condition := range s.nodePool.Status.Conditions {
 		if condition.Type != v1alpha1.ConditionReady {
 			continue
+		}
+		if refusal := launches.ReadRefusal(s.nodePool); refusal != nil {
+			status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionFalse, v1alpha1.ReasonLaunchesRefused, refusal.Explain())
+			return
 		}
 		if condition.Status == metav1.ConditionTrue {
 			status.Set(st, generation, v1alpha1.ConditionNodesReady, metav1.ConditionTrue, v1alpha1.ReasonNodePoolReady, "")

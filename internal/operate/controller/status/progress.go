@@ -16,6 +16,7 @@ var Progress = map[string]string{
 	v1alpha1.ReasonApplyFailed:        v1alpha1.ConditionReconciling,
 	v1alpha1.ReasonAwaitingApproval:   v1alpha1.ConditionReconciling,
 	v1alpha1.ReasonDeleting:           v1alpha1.ConditionReconciling,
+	v1alpha1.ReasonLaunchesRefused:    v1alpha1.ConditionReconciling,
 	v1alpha1.ReasonNoPlatform:         v1alpha1.ConditionReconciling,
 	v1alpha1.ReasonNodePoolNotReady:   v1alpha1.ConditionReconciling,
 	v1alpha1.ReasonNotEnforcedYet:     v1alpha1.ConditionReconciling,
