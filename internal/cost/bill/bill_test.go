@@ -27,6 +27,7 @@ const (
 
 const reportRows = "1,Usage,0.0960000000" + hour0 + "AmazonEC2,BoxUsage:m5.large,0.0960000000,,,,,," + org1 +
 	"2,Usage,0.0300000000" + hour0 + "AmazonEC2,EUC1-SpotUsage:m5.large,0.0000000000,,,,,," + org1 +
+	"2,Usage,0.0300000000" + hour0 + "AmazonEC2,EUC1-SpotUsage:m5.large,0.0960000000,,,,,," + org1 +
 	"3,SavingsPlanCoveredUsage,0.0960000000" + hour0 + "AmazonEC2,EUC1-BoxUsage:m5.large,0.0960000000,0.07,,,,," + org1 +
 	"4,SavingsPlanNegation,-0.0960000000" + hour0 + "AmazonEC2,EUC1-BoxUsage:m5.large,,,,,,,,\n" +
 	"5,SavingsPlanRecurringFee,1" + hour0 + "ComputeSavingsPlans,ComputeSP:1yrNoUpfront,,,1,0.9,,,,\n" +
@@ -70,7 +71,7 @@ func TestRead(t *testing.T) {
 			"//other services 0.400000 0.400000", // 1 - 0.9 of the savings plan, 0.1 + 0.2 of the reservation
 			"//volumes 0.010000 0.010000", "org1/apps/discounts -0.040000 -0.040000",
 			"org1/apps/disks of nodes 0.020000 0.020000",
-			"org1/apps/nodes 0.246000 0.318000", // 0.096 + 0.03 + 0.07 + 0.05; the list price of the spot instance is its price
+			"org1/apps/nodes 0.276000 0.348000", // 0.096 + 2 × 0.03 + 0.07 + 0.05; the list price of a spot instance is its price
 			"org1/apps/other services 0.500000 0.500000", "org2//load balancers 0.022500 0.022500",
 		}},
 		"FOCUS": {focusRows, "FOCUS 1.2", "EUR", []string{

@@ -40,6 +40,8 @@ const (
 	unusedUpfront   = "reservation_unused_amortized_upfront_fee_for_billing_period"
 	unusedRecurring = "reservation_unused_recurring_fee"
 	reportTags      = "resource_tags"
+	// spotUsage is in the usage types of spot instances.
+	spotUsage = "SpotUsage"
 )
 
 // costAndUsage is CUR 2.0.
@@ -145,7 +147,9 @@ func (f *costAndUsage) readCost(row []string, l *line) error {
 	if err := f.readNumber(row, onDemandCost, &l.list); err != nil {
 		return err
 	}
-	if l.list.Sign() == 0 { // such as spot instances in some exports
+	// AWS writes the price of on-demand instances for spot instances, too, or 0. The difference is no discount: the list price
+	// of a spot instance is its price.
+	if l.list.Sign() == 0 || strings.Contains(f.get(row, usageType), spotUsage) {
 		l.list.Set(&l.effective)
 	}
 	return nil
@@ -174,7 +178,7 @@ func classifyUsage(productCode, usage string) Class {
 	isEC2 := productCode == "AmazonEC2" || productCode == ""
 	switch {
 	case isEC2 && (strings.Contains(usage, "BoxUsage") && !strings.Contains(usage, "UnusedBox") ||
-		strings.Contains(usage, "SpotUsage") || strings.Contains(usage, "DedicatedUsage")):
+		strings.Contains(usage, spotUsage) || strings.Contains(usage, "DedicatedUsage")):
 		return Nodes
 	case isEC2 && strings.Contains(usage, "EBS:VolumeUsage"):
 		return Volumes

@@ -295,6 +295,10 @@ func (c *Comparison) explainUntagged() {
 				available -= amount
 			}
 		}
+		// The rest is not in the ledger, such as the disks of instances without tags.
+		if available > money.Amount(untagged.roundings) {
+			untagged.causes[Untagged] -= available
+		}
 	}
 }
 

@@ -148,6 +148,11 @@ func TestCauses(t *testing.T) {
 			[]report.Charge{charge(node, "", "", 4_000_000, 0)},
 			[]string{"(no cost code) 10.00 4.00: untagged -6.00", "total 10.00 4.00: untagged -6.00"},
 		},
+		"volumes without tags that the ledger lacks, and a discount": {
+			[]entry{{"10", "10", "Usage", "nodes", "", ""}, {"1", "1", "Usage", "volumes", "", ""}, {"-0.6", "", "Credit", "", "", ""}},
+			[]report.Charge{charge(node, "", "", 10_000_000, 0)},
+			[]string{"(no cost code) 10.40 10.00: untagged -1.00 discount 0.60", "total 10.40 10.00: untagged -1.00 discount 0.60"},
+		},
 		"no cause": {
 			[]entry{{"10", "10", "Usage", "nodes", "org1", "apps"}, {"10", "12", "Usage", "nodes", "org2", "jobs"}},
 			[]report.Charge{charge(node, "org1", "apps", 9_000_000, 0), charge(node, "org2", "jobs", 15_000_000, 0)},

@@ -49,6 +49,9 @@ type state struct {
 	Faults           []*Fault           `json:"faults"`
 	Messages         []*Message         `json:"messages"`
 	Faulted          int                `json:"faulted"`
+	// Used is the use of instances that have ended.
+	Used       []Usage     `json:"used,omitempty"`
+	SpotPrices []spotPrice `json:"spotPrices,omitempty"`
 }
 
 // Account is safe for concurrent use.

@@ -149,6 +149,9 @@ func (a *Account) endInstance(s *state, i *Instance, reason string) {
 	if i.State == ShuttingDown || i.State == Terminated {
 		return
 	}
+	if i.State == Running {
+		s.Used = append(s.Used, i.toUsage(a.now()))
+	}
 	i.State, i.Reason = ShuttingDown, reason
 	i.EndsAt = a.now().Add(a.scaleDuration(untilTerminated.drawDuration()))
 	a.sendEvent(s, newStateEvent(a, i))

@@ -14,10 +14,10 @@ type Offer struct {
 	Template, Type, Subnet, Zone, Image string
 }
 
-// findPrice returns the on-demand price of an hour. Spot prices are proportional to it.
-func (o Offer) findPrice() float64 {
+// findOfferPrice returns the present price of an hour.
+func (a *Account) findOfferPrice(o Offer, capacity string) float64 {
 	if t := FindType(o.Type); t != nil {
-		return t.Price
+		return a.FindPrice(t, capacity, a.now())
 	}
 	return math.Inf(1)
 }
@@ -45,7 +45,9 @@ type Launched struct {
 // Launch starts instances with the cheapest offers that are available.
 func (a *Account) Launch(order Order) (started []Launched, refused []Refusal, err error) {
 	offers := slices.Clone(order.Offers)
-	slices.SortStableFunc(offers, func(x, y Offer) int { return cmp.Compare(x.findPrice(), y.findPrice()) })
+	slices.SortStableFunc(offers, func(x, y Offer) int {
+		return cmp.Compare(a.findOfferPrice(x, order.Capacity), a.findOfferPrice(y, order.Capacity))
+	})
 	err = a.changeState(func(s *state) error {
 		left := order.Count
 		for _, offer := range offers {

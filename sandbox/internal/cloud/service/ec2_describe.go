@@ -2,11 +2,9 @@ package service
 
 import (
 	"strconv"
-	"time"
 
 	"croft.dev/croft/sandbox/internal/cloud/account"
 	"croft.dev/croft/sandbox/internal/cloud/wire"
-	"croft.dev/croft/sandbox/internal/instancetypes"
 )
 
 // timestamp is EC2's format of times.
@@ -108,11 +106,11 @@ type spotPrice struct {
 
 func (s *Services) describeSpotPriceHistory(*wire.Request) (any, error) {
 	var out spotPrices
-	now := time.Now().UTC().Format(timestamp)
+	now := s.account.Time()
 	for _, t := range account.Types() {
-		price := strconv.FormatFloat(t.Price*instancetypes.SpotDiscount, 'f', 6, 64)
+		price := strconv.FormatFloat(s.account.FindPrice(&t, account.Spot, now), 'f', 6, 64)
 		for _, zone := range s.account.Zones {
-			out.Prices = append(out.Prices, spotPrice{t.Name, "Linux/UNIX", price, now, zone})
+			out.Prices = append(out.Prices, spotPrice{t.Name, "Linux/UNIX", price, now.UTC().Format(timestamp), zone})
 		}
 	}
 	return out, nil
