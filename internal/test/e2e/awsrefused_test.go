@@ -43,7 +43,7 @@ func TestRefusedLaunches(t *testing.T) {
 	c.wants(t, "broken")
 	c.isLaunching(t, "broken")
 	refused := c.starts(t, "refused")
-	c.refusal(t, "broken", "its launches to be held", func(r *launches.Refusal, held bool) bool { return held })
+	c.refusal(t, "broken", "its launches to be held", func(_ *launches.Refusal, held bool) bool { return held })
 	c.tells(t, "instance-profile-name", "", "deployment/nginx", "-n", "broken")
 	held := c.starts(t, "held")
 	c.croftReading(t, poolFile("broken", fmt.Sprintf(spec, 1)), "diff", "-f", "-").exits(t, 0)
@@ -59,7 +59,7 @@ func TestRefusedLaunches(t *testing.T) {
 	second := c.refusal(t, "broken", "its second hold", func(r *launches.Refusal, held bool) bool { return held && r.Attempts > 1 })
 	create()
 	c.pool(t, "broken", fmt.Sprintf(spec, 2))
-	c.refusal(t, "broken", "the change to end the hold", func(r *launches.Refusal, held bool) bool { return !held })
+	c.refusal(t, "broken", "the change to end the hold", func(_ *launches.Refusal, held bool) bool { return !held })
 	if time.Now().After(second.Until) {
 		t.Errorf("the hold has only ended at %v", second.Until)
 	}
@@ -103,16 +103,17 @@ func (c *onAccount) refusal(t testing.TB, pool, what string, is func(r *launches
 	t.Helper()
 	var live karpenterv1.NodePool
 	r := &launches.Refusal{}
-	if err := wait.PollUntilContextTimeout(t.Context(), interval, patience, true, func(ctx context.Context) (bool, error) {
+	eventually(t, patience, what, func(ctx context.Context) error {
 		if err := c.admin.Get(ctx, client.ObjectKey{Name: pool}, &live); err != nil {
-			return false, nil
+			return err
 		}
 		if r = launches.ReadRefusal(&live); r == nil {
 			r = &launches.Refusal{}
 		}
-		return is(r, launches.IsHeld(&live)), nil
-	}); err != nil {
-		t.Fatalf("%s: %v: %+v, %v", what, err, r, live.Spec.Limits)
-	}
+		if !is(r, launches.IsHeld(&live)) {
+			return fmt.Errorf("%+v, %v", r, live.Spec.Limits)
+		}
+		return nil
+	})
 	return r
 }
