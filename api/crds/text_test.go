@@ -47,8 +47,8 @@ func TestTextIsVisible(t *testing.T) {
 		if strings.HasSuffix(file, "_tenantrules.yaml") {
 			continue // croft writes them
 		}
-		for path, schema := range textsOf(t, file) {
-			refuses := refusalsOf(t, schema)
+		for path, schema := range listTextSchemas(t, file) {
+			refuses := buildTextValidator(t, schema)
 			accepted := slices.DeleteFunc(slices.Clone(invisible), func(r rune) bool { return refuses("ann" + string(r) + "b") })
 			if len(accepted) == 0 {
 				continue
@@ -66,7 +66,7 @@ func TestTextIsVisible(t *testing.T) {
 			t.Errorf("%s is an exception, and no such field accepts invisible characters", end)
 		}
 	}
-	refuses := refusalsOf(t, textsOf(t, "croft.dev_elevations.yaml")["spec.reason"])
+	refuses := buildTextValidator(t, listTextSchemas(t, "croft.dev_elevations.yaml")["spec.reason"])
 	for _, text := range []string{"INC-42: the queue is stuck", "Störung: 行列", "تأخير", "🔥 – “down”"} {
 		if refuses(text) {
 			t.Errorf("a reason %q is refused", text)
@@ -74,8 +74,8 @@ func TestTextIsVisible(t *testing.T) {
 	}
 }
 
-// textsOf are the texts in a kind's spec, by their paths.
-func textsOf(t *testing.T, file string) map[string]*apiextensions.JSONSchemaProps {
+// listTextSchemas returns the texts in a kind's spec, by their paths.
+func listTextSchemas(t *testing.T, file string) map[string]*apiextensions.JSONSchemaProps {
 	t.Helper()
 	data, err := crds.FS.ReadFile(file)
 	if err != nil {
@@ -109,9 +109,9 @@ func textsOf(t *testing.T, file string) map[string]*apiextensions.JSONSchemaProp
 	return all
 }
 
-// refusalsOf returns a function that reports whether a schema refuses a text, by its bounds
+// buildTextValidator returns a function that reports whether a schema refuses a text, by its bounds
 // or its rules.
-func refusalsOf(t *testing.T, schema *apiextensions.JSONSchemaProps) func(text string) bool {
+func buildTextValidator(t *testing.T, schema *apiextensions.JSONSchemaProps) func(text string) bool {
 	t.Helper()
 	open, _, err := validation.NewSchemaValidator(schema)
 	if err != nil {

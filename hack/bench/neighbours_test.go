@@ -53,7 +53,7 @@ func TestFloodsAreAdmitted(t *testing.T) {
 		{"more than the maximum size", neighbourTeam, newFloodConfigMap(estate.MaxObjectBytes), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			report, err := teams[test.team].Try(t.Context(), []trial.Manifest{{File: test.name, Line: 1, Object: toManifest(t, test.object)}})
+			report, err := teams[test.team].Try(t.Context(), []trial.Manifest{{File: test.name, Line: 1, Object: convertToManifest(t, test.object)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,8 +64,8 @@ func TestFloodsAreAdmitted(t *testing.T) {
 	}
 }
 
-// toManifest returns an object as a file would contain it.
-func toManifest(t *testing.T, o client.Object) *unstructured.Unstructured {
+// convertToManifest returns an object as a file would contain it.
+func convertToManifest(t *testing.T, o client.Object) *unstructured.Unstructured {
 	t.Helper()
 	o.SetName("flood")
 	all, err := tenants.ToUnstructured([]client.Object{o})

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/walls/wall"
 )
 
-func kindsOf(objects []*unstructured.Unstructured) map[string]int {
+func countKinds(objects []*unstructured.Unstructured) map[string]int {
 	kinds := map[string]int{}
 	for _, o := range objects {
 		kinds[o.GetKind()]++
@@ -40,7 +40,7 @@ func TestLines(t *testing.T) {
 			if len(all) != 3 {
 				t.Fatalf("%d tenants, want 3", len(all))
 			}
-			kinds := kindsOf(all[2])
+			kinds := countKinds(all[2])
 			for _, kind := range want.kinds {
 				if kinds[kind] == 0 {
 					t.Errorf("there is no %s: %v", kind, kinds)
@@ -66,7 +66,7 @@ func TestByHandIsTheRecipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := kindsOf(all[0]); got["Assign"] != 2 || len(all[0]) != 3 {
+	if got := countKinds(all[0]); got["Assign"] != 2 || len(all[0]) != 3 {
 		t.Errorf("got %v, want a namespace and two Assigns", got)
 	}
 	for _, o := range all[0][1:] {

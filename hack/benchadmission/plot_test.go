@@ -10,11 +10,11 @@ import (
 )
 
 func TestPlot(t *testing.T) {
-	plot, err := fixed().renderPlot()
+	plot, err := makeReport().renderPlot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "admission.svg", plot)
+	assertGolden(t, "admission.svg", plot)
 	for decoder := xml.NewDecoder(strings.NewReader(plot)); ; {
 		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			break
@@ -29,7 +29,7 @@ func TestPlot(t *testing.T) {
 
 // TestPlotOfLittle fails if missing figures prevent the others from being drawn.
 func TestPlotOfLittle(t *testing.T) {
-	one := fixed()
+	one := makeReport()
 	one.Comparisons = one.Comparisons[:1]
 	one.Comparisons[0].Sizes = one.Comparisons[0].Sizes[:1]
 	for name, r := range map[string]report{"one size": one, "nothing": {}} {

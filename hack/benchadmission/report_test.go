@@ -16,9 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// fixed returns an example report: native adds 1 ms for any number of tenants, and croft on
+// makeReport returns an example report: native adds 1 ms for any number of tenants, and croft on
 // Gatekeeper adds more with each of them.
-func fixed() report {
+func makeReport() report {
 	pods := func(base float64) []float64 {
 		all := make([]float64, 100)
 		for i := range all {
@@ -67,7 +67,7 @@ func fixed() report {
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func assertGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
@@ -84,7 +84,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestMarkdown(t *testing.T) { golden(t, "admission.md", fixed().renderMarkdown()) }
+func TestMarkdown(t *testing.T) { assertGolden(t, "admission.md", makeReport().renderMarkdown()) }
 
 func TestVerdicts(t *testing.T) {
 	slower := func(m *lineResult, by float64) {
@@ -92,19 +92,19 @@ func TestVerdicts(t *testing.T) {
 			m.Milliseconds[i] += by
 		}
 	}
-	grows := fixed()
+	grows := makeReport()
 	slower(&grows.Growth[3].Many[1], 0.1)
-	dearer := fixed()
+	dearer := makeReport()
 	slower(&dearer.Comparisons[0].Sizes[2].Lines[1], 50)
-	gone := fixed()
+	gone := makeReport()
 	gone.Growth = nil
-	slipped := fixed()
+	slipped := makeReport()
 	slipped.Comparisons[0].Kills[0].Unplaced = 1
 	for name, c := range map[string]struct {
 		report report
 		want   []string
 	}{
-		"as promised":             {fixed(), []string{"holds", "holds", "beside", "holds"}},
+		"as promised":             {makeReport(), []string{"holds", "holds", "beside", "holds"}},
 		"native grows":            {grows, []string{"**does not hold**", "holds", "beside", "holds"}},
 		"native is dearer":        {dearer, []string{"holds", "**does not hold**", "beside", "holds"}},
 		"a pod got through":       {slipped, []string{"holds", "holds", "beside", "**does not hold**"}},
@@ -140,7 +140,7 @@ func TestPublishKeepsWhatPeopleWrote(t *testing.T) {
 	if err := os.WriteFile(path, []byte("before\n"+begins+"\nold\n"+ends+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := fixed()
+	r := makeReport()
 	// A second run changes nothing.
 	for range 2 {
 		if err := r.publish(dir); err != nil {
@@ -168,7 +168,7 @@ func TestPublishWithoutAPlace(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, textFile), []byte("no lines\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := fixed().publish(dir); err == nil || !strings.Contains(err.Error(), "lacks the lines ") {
+	if err := makeReport().publish(dir); err == nil || !strings.Contains(err.Error(), "lacks the lines ") {
 		t.Errorf("got %v, want an error that says what to write", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, plotFile)); err == nil {
@@ -182,7 +182,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := json.Marshal(fixed()); err != nil {
+	if _, err := json.Marshal(makeReport()); err != nil {
 		t.Error(err)
 	}
 }

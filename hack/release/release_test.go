@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// given returns the input files of a release.
-func given(t *testing.T) (common string, binaries []string) {
+// writeInputs returns the input files of a release.
+func writeInputs(t *testing.T) (common string, binaries []string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, mode := range map[string]fs.FileMode{
@@ -34,8 +34,8 @@ func given(t *testing.T) (common string, binaries []string) {
 	}
 }
 
-// write releases v1.2.3, and returns the directory's files by name.
-func write(t *testing.T, common string, binaries []string) map[string]string {
+// buildRelease builds the release v1.2.3, and returns the directory's files by name.
+func buildRelease(t *testing.T, common string, binaries []string) map[string]string {
 	t.Helper()
 	to := t.TempDir()
 	if err := os.WriteFile(filepath.Join(to, "croft-1.2.3.tgz"), []byte("chart"), 0o600); err != nil {
@@ -63,8 +63,8 @@ func write(t *testing.T, common string, binaries []string) map[string]string {
 // TestArchives expects each platform's archive to contain its binary and all common files,
 // readable for all, and to be identical at another time and place.
 func TestArchives(t *testing.T) {
-	common, binaries := given(t)
-	all := write(t, common, binaries)
+	common, binaries := writeInputs(t)
+	all := buildRelease(t, common, binaries)
 	for name, want := range map[string]map[string]string{
 		"croft_v1.2.3_linux_amd64.tar.gz":  {"croft": "-rwxr-xr-x content of linux"},
 		"croft_v1.2.3_darwin_arm64.tar.gz": {"croft": "-rwxr-xr-x content of darwin"},
@@ -73,21 +73,21 @@ func TestArchives(t *testing.T) {
 		want["LICENSE"] = "-rw-r--r-- content of common/LICENSE"
 		want["man/croft.1"] = "-rw-r--r-- content of common/man/croft.1"
 		want["kubectl_complete-croft"] = "-rwxr-xr-x content of common/kubectl_complete-croft"
-		if got := unpack(t, name, all[name]); !maps.Equal(got, want) {
+		if got := unpackArchive(t, name, all[name]); !maps.Equal(got, want) {
 			t.Errorf("%s has %v", name, got)
 		}
 	}
-	common, binaries = given(t)
-	for name, content := range write(t, common, binaries) {
+	common, binaries = writeInputs(t)
+	for name, content := range buildRelease(t, common, binaries) {
 		if all[name] != content {
 			t.Errorf("%s is not the same when it is made again", name)
 		}
 	}
 }
 
-// unpack returns the mode and content of each file of an archive. It fails unless all are
+// unpackArchive returns the mode and content of each file of an archive. It fails unless all are
 // regular files.
-func unpack(t *testing.T, name, content string) map[string]string {
+func unpackArchive(t *testing.T, name, content string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	add := func(name string, info fs.FileInfo, from io.Reader) {
@@ -129,8 +129,8 @@ func unpack(t *testing.T, name, content string) map[string]string {
 
 // TestChecksums expects one line for each other file in the directory, as sha256sum writes it.
 func TestChecksums(t *testing.T) {
-	common, binaries := given(t)
-	all := write(t, common, binaries)
+	common, binaries := writeInputs(t)
+	all := buildRelease(t, common, binaries)
 	lines := strings.Split(strings.TrimSuffix(all[checksums], "\n"), "\n")
 	if len(lines) != 4 {
 		t.Errorf("%d lines: %q", len(lines), lines)
@@ -150,8 +150,8 @@ func TestChecksums(t *testing.T) {
 // TestPublished expects the krew manifest and the formula to name each of their archives, with
 // its digest.
 func TestPublished(t *testing.T) {
-	common, binaries := given(t)
-	all := write(t, common, binaries)
+	common, binaries := writeInputs(t)
+	all := buildRelease(t, common, binaries)
 	sums := map[string]string{}
 	for line := range strings.Lines(all[checksums]) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
@@ -187,7 +187,7 @@ func TestPublished(t *testing.T) {
 
 // TestRefused expects a message that names the correct input.
 func TestRefused(t *testing.T) {
-	common, binaries := given(t)
+	common, binaries := writeInputs(t)
 	for name, test := range map[string]struct {
 		release  release
 		binaries []string

@@ -10,15 +10,15 @@ import (
 	"croft.dev/croft/internal/cli"
 )
 
-// run runs croft in this process.
-func run(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
+// runCroft runs croft in this process.
+func runCroft(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	status = cli.Main(args, strings.NewReader(stdin), &out, &errOut)
 	return status, out.String(), errOut.String()
 }
 
-func write(t *testing.T, content string) string {
+func writeConfig(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "croft.yaml")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -62,7 +62,7 @@ func TestBadInput(t *testing.T) {
 		"many at once":     {"platform: {clusterName: 1}\npools: {apps: {ttl: soon}}\ntenants: {shop: {pool: app}}", []string{"platform.clusterName", "platform.nodeClass", "pools.apps.ttl", "tenants.shop.pool"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, stdout, stderr := run(t, "", "check", "-f", write(t, c.input))
+			status, stdout, stderr := runCroft(t, "", "check", "-f", writeConfig(t, c.input))
 			if status != 2 {
 				t.Errorf("exit status %d, want 2", status)
 			}

@@ -28,7 +28,7 @@ func TestWhatTheFileDoesNotHave(t *testing.T) {
 	}
 	croft := func(file string, args ...string) (status int, stderr string) {
 		t.Helper()
-		status, _, stderr = run(t, "", append(args, "--kubeconfig", cluster.Kubeconfig, "-f", write(t, file))...)
+		status, _, stderr = runCroft(t, "", append(args, "--kubeconfig", cluster.Kubeconfig, "-f", writeConfig(t, file))...)
 		return status, stderr
 	}
 	tenant := func(name string, spec v1alpha1.TenantSpec) {

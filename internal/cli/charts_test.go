@@ -16,7 +16,7 @@ import (
 // testCharts writes NetworkPolicies of popular charts, and then the YAML from the refusals,
 // which must be accepted unchanged.
 func (p *people) testCharts(t *testing.T) {
-	c := p.client(p.config("oidc:devs"))
+	c := p.newClient(p.newConfig("oidc:devs"))
 	for name, chart := range map[string]struct{ namespace, spec, field string }{
 		"ports without from":      {"shop-prod", `{podSelector: {}, ingress: [{ports: [{port: 8080}]}]}`, "from"},
 		"egress of everything":    {"shop-prod", `{podSelector: {}, policyTypes: [Egress], egress: [{}]}`, "to"},
@@ -29,7 +29,7 @@ func (p *people) testCharts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var refused error
-			p.eventually(t, "the floor refuses it", func(ctx context.Context) error {
+			p.awaitCondition(t, "the floor refuses it", func(ctx context.Context) error {
 				refused = c.Create(ctx, np.DeepCopy(), client.DryRunAll)
 				if !apierrors.IsForbidden(refused) || !strings.Contains(refused.Error(), "gress-") && !strings.Contains(refused.Error(), "[egress-to]") {
 					return fmt.Errorf("not refused: %w", refused)
@@ -37,7 +37,7 @@ func (p *people) testCharts(t *testing.T) {
 				return nil
 			})
 			var peers []networkingv1.NetworkPolicyPeer
-			if err := yaml.Unmarshal([]byte(inMessage(refused.Error(), chart.field+": ")), &peers); err != nil || len(peers) == 0 {
+			if err := yaml.Unmarshal([]byte(cutList(refused.Error(), chart.field+": ")), &peers); err != nil || len(peers) == 0 {
 				t.Fatalf("no YAML to write instead: %v: %v", err, refused)
 			}
 			for i := range np.Spec.Ingress {
@@ -53,8 +53,8 @@ func (p *people) testCharts(t *testing.T) {
 	}
 }
 
-// inMessage returns the list in brackets that follows a field's name.
-func inMessage(message, field string) string {
+// cutList returns the list in brackets that follows a field's name.
+func cutList(message, field string) string {
 	_, rest, _ := strings.Cut(message, field+"[")
 	depth := 1
 	for i, r := range rest {

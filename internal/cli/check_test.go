@@ -8,7 +8,7 @@ import (
 // TestCheckWarns expects warnings for likely mistakes. The command fails because of them
 // only with --strict.
 func TestCheckWarns(t *testing.T) {
-	file := write(t, `platform: {clusterName: demo, nodeClass: {kwok: {}}, admins: ["oidc:ops"], groupPrefix: "oidc:"}
+	file := writeConfig(t, `platform: {clusterName: demo, nodeClass: {kwok: {}}, admins: ["oidc:ops"], groupPrefix: "oidc:"}
 pools:
   apps: {ttl: 1m}
   jobs: {instances: {instanceTypes: [m5.large, m5.larg]}}
@@ -26,7 +26,7 @@ tenants:
 		if strict {
 			args, wantStatus, wantOut = append(args, "--strict"), 2, ""
 		}
-		status, stdout, stderr := run(t, "", args...)
+		status, stdout, stderr := runCroft(t, "", args...)
 		if status != wantStatus || stdout != wantOut {
 			t.Errorf("strict %v: exit status %d and %q, want %d and %q", strict, status, stdout, wantStatus, wantOut)
 		}
@@ -44,16 +44,16 @@ tenants:
 
 // TestCheckNotes expects a note on a valid value, which --strict accepts.
 func TestCheckNotes(t *testing.T) {
-	file := write(t, `platform: {clusterName: demo, clusterDNS: [169.254.169.254], network: {dialect: ClusterNetworkPolicy}, nodeClass: {ref: {group: karpenter.k8s.gcp, kind: GCENodeClass, name: default}}}
+	file := writeConfig(t, `platform: {clusterName: demo, clusterDNS: [169.254.169.254], network: {dialect: ClusterNetworkPolicy}, nodeClass: {ref: {group: karpenter.k8s.gcp, kind: GCENodeClass, name: default}}}
 pools: {apps: {}}
 tenants: {shop: {pool: apps}}
 `)
 	const note = "croft.yaml:1: platform.clusterDNS[0]: note: 169.254.169.254 is a metadata address, too"
-	status, stdout, stderr := run(t, "", "check", "--strict", "-f", file)
+	status, stdout, stderr := runCroft(t, "", "check", "--strict", "-f", file)
 	if status != 0 || stdout != "good: 1 tenant, 1 pool\n" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, note) {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
-	if status, stdout, _ := run(t, "", "check", "--strict", "-o", "yaml", "-f", file); status != 0 || !strings.Contains(stdout, "severity: Note\n") {
+	if status, stdout, _ := runCroft(t, "", "check", "--strict", "-o", "yaml", "-f", file); status != 0 || !strings.Contains(stdout, "severity: Note\n") {
 		t.Errorf("as data: exit status %d: %s", status, stdout)
 	}
 }
@@ -79,7 +79,7 @@ func TestCheckRefuses(t *testing.T) {
 		if !strings.HasPrefix(input, "pools") {
 			file += "\npools: {apps: {}}"
 		}
-		status, _, stderr := run(t, "", "check", "-f", write(t, file))
+		status, _, stderr := runCroft(t, "", "check", "-f", writeConfig(t, file))
 		if status != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s\nexit status %d, want 2 and %s\ngot  %s", input, status, want, stderr)
 		}

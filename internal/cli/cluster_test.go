@@ -24,20 +24,20 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// declaring is a cluster with croft's kinds and policies, and without an operator.
-type declaring struct {
+// declaringCluster is a cluster with croft's kinds and policies, and without an operator.
+type declaringCluster struct {
 	*sandbox.Cluster
 	admin client.Client
 }
 
-// croft runs croft as the cluster's administrator.
-func (d *declaring) croft(t *testing.T, stdin, line string) (status int, stdout, stderr string) {
+// runCroft runs croft as the cluster's administrator.
+func (d *declaringCluster) runCroft(t *testing.T, stdin, line string) (status int, stdout, stderr string) {
 	t.Helper()
-	return run(t, stdin, append(strings.Fields(line), "--kubeconfig", d.Kubeconfig)...)
+	return runCroft(t, stdin, append(strings.Fields(line), "--kubeconfig", d.Kubeconfig)...)
 }
 
-// until waits until holds returns nil. It fails the test after two minutes.
-func until(t *testing.T, what string, holds func(context.Context) error) {
+// awaitCondition waits until holds returns nil. It fails the test after two minutes.
+func awaitCondition(t *testing.T, what string, holds func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -72,18 +72,18 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &declaring{cluster, admin}
-	checksBeforeInstall(t, d)
-	if status, _, stderr := d.croft(t, "", "install"); status != 0 {
+	d := &declaringCluster{cluster, admin}
+	testInstallCheck(t, d)
+	if status, _, stderr := d.runCroft(t, "", "install"); status != 0 {
 		t.Fatalf("croft install: exit status %d: %s", status, stderr)
 	}
 	for _, step := range []struct {
 		name string
-		do   func(*testing.T, *declaring)
+		do   func(*testing.T, *declaringCluster)
 	}{
-		{"apply as data", applyAsData}, {"verify before the walls", verifyNeedsWalls}, {"diff as data", diffAsData}, {"diff with deletions", diffShowsDeletions}, {"apply over others", applyOverOthers},
-		{"protected tenants", protectsTenants}, {"status", statusShowsUse}, {"completion", completesNames},
-		{"delete pool", deletesPools}, {"verify without rights", verifySaysWhatIsMissing}, {"verify after a killed run", verifySweeps}, {"uninstall", uninstalls},
+		{"apply as data", testApplyAsData}, {"verify before the walls", testVerifyWithoutWalls}, {"diff as data", testDiffAsData}, {"diff with deletions", testDiffDeletions}, {"apply over others", testApplyConflicts},
+		{"protected tenants", testTenantProtection}, {"status", testStatusUse}, {"completion", testCompletion},
+		{"delete pool", testPoolDeletion}, {"verify without rights", testVerifyMissingRights}, {"verify after a killed run", testVerifySweep}, {"uninstall", testUninstall},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, d) }) {
 			return // the next steps depend on this one
@@ -91,8 +91,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-func applyAsData(t *testing.T, d *declaring) {
-	status, stdout, stderr := d.croft(t, "", "apply --wait=false -o json -f "+write(t, estateOfTwo))
+func testApplyAsData(t *testing.T, d *declaringCluster) {
+	status, stdout, stderr := d.runCroft(t, "", "apply --wait=false -o json -f "+writeConfig(t, estateOfTwo))
 	var said struct {
 		Changes []struct{ Kind, Name, Action string }
 		Ready   *int
@@ -107,14 +107,14 @@ func applyAsData(t *testing.T, d *declaring) {
 	if len(said.Changes) != 4 || said.Changes[0].Action != "created" || len(said.Objects) != 4 || said.Ready == nil || *said.Ready != 0 || said.Objects[0].Reason == "" {
 		t.Errorf("it says %s", stdout)
 	}
-	status, stdout, stderr = d.croft(t, "", "apply --wait-timeout 1s -o yaml -f "+write(t, estateOfTwo))
+	status, stdout, stderr = d.runCroft(t, "", "apply --wait-timeout 1s -o yaml -f "+writeConfig(t, estateOfTwo))
 	if status != 1 || !strings.HasPrefix(stdout, "changes:\n") || !strings.Contains(stdout, "action: unchanged") || !strings.Contains(stderr, "no operator has run yet") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
 }
 
-func diffAsData(t *testing.T, d *declaring) {
-	status, stdout, stderr := d.croft(t, "", "diff -o json -f "+write(t, strings.Replace(estateOfTwo, `"10"`, `"12"`, 1)))
+func testDiffAsData(t *testing.T, d *declaringCluster) {
+	status, stdout, stderr := d.runCroft(t, "", "diff -o json -f "+writeConfig(t, strings.Replace(estateOfTwo, `"10"`, `"12"`, 1)))
 	var said struct {
 		Changes []struct{ Kind, Namespace, Name, Action, Diff string }
 	}
@@ -132,7 +132,7 @@ func diffAsData(t *testing.T, d *declaring) {
 	}
 }
 
-func statusShowsUse(t *testing.T, d *declaring) {
+func testStatusUse(t *testing.T, d *declaringCluster) {
 	walls := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.TenantLabel: "shop"}
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft", Labels: walls},
@@ -146,19 +146,19 @@ func statusShowsUse(t *testing.T, d *declaring) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "the quota to be counted", func(ctx context.Context) error {
+	awaitCondition(t, "the quota to be counted", func(ctx context.Context) error {
 		if err := d.admin.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil || len(quota.Status.Used) == 2 {
 			return err
 		}
 		return fmt.Errorf("its status is %+v", quota.Status)
 	})
-	_, stdout, _ := d.croft(t, "", "status")
+	_, stdout, _ := d.runCroft(t, "", "status")
 	for _, want := range []string{"apps", "spare", "NAMESPACES   CPU   MEMORY   PODS", "0/4", "0/10", "RETAINED", "kept"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("status does not say %s:\n%s", want, stdout)
 		}
 	}
-	_, stdout, _ = d.croft(t, "", "status tenant/shop")
+	_, stdout, _ = d.runCroft(t, "", "status tenant/shop")
 	if strings.Contains(stdout, "spare") || strings.Contains(stdout, "kept") || !strings.Contains(stdout, "RESOURCE") || strings.Contains(stdout, "PLATFORM") {
 		t.Errorf("of one tenant status says:\n%s", stdout)
 	}
@@ -166,11 +166,11 @@ func statusShowsUse(t *testing.T, d *declaring) {
 		"status tenant/shup": "there is no tenant shup", "status --tenant shup": "there is no tenant shup", "status pool/x": "there is no pool x",
 		"status shop": "write tenant/NAME or pool/NAME", "status node/x": "does not support the kind node",
 	} {
-		if status, _, stderr := d.croft(t, "", line); status != 2 || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+		if status, _, stderr := d.runCroft(t, "", line); status != 2 || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d: %s", line, status, stderr)
 		}
 	}
-	_, stdout, stderr := d.croft(t, "", "status pool/apps -o json")
+	_, stdout, stderr := d.runCroft(t, "", "status pool/apps -o json")
 	var said struct {
 		Pools    []v1alpha1.Pool
 		Tenants  []v1alpha1.Tenant
@@ -181,7 +181,7 @@ func statusShowsUse(t *testing.T, d *declaring) {
 	}
 }
 
-func completesNames(t *testing.T, d *declaring) {
+func testCompletion(t *testing.T, d *declaringCluster) {
 	for line, want := range map[string][]string{
 		"delete tenant ": {"shop"}, "adopt tenant --undo ": {"shop"}, "delete pool ": {"apps", "spare"}, "status ": {"pool/apps", "pool/spare", "tenant/shop"},
 		"status tenant/s": {"tenant/shop"}, "verify --tenant ": {"shop"}, "reach --from ": {"default", "kept", "shop"}, "why -n ": {"default", "kept", "shop"},
@@ -189,7 +189,7 @@ func completesNames(t *testing.T, d *declaring) {
 	} {
 		words := strings.Split(line, " ")
 		args := append([]string{"__complete", "--kubeconfig", d.Kubeconfig}, words...)
-		status, stdout, _ := run(t, "", args...)
+		status, stdout, _ := runCroft(t, "", args...)
 		lines := strings.Split(strings.TrimSpace(stdout), "\n")
 		for _, w := range want {
 			if !slices.Contains(lines, w) {
@@ -202,18 +202,18 @@ func completesNames(t *testing.T, d *declaring) {
 	}
 }
 
-func deletesPools(t *testing.T, d *declaring) {
-	status, _, stderr := d.croft(t, "", "delete pool apps --yes")
+func testPoolDeletion(t *testing.T, d *declaringCluster) {
+	status, _, stderr := d.runCroft(t, "", "delete pool apps --yes")
 	if status != 1 || !strings.Contains(stderr, "used by tenant shop") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("a pool in use: exit status %d: %s", status, stderr)
 	}
-	if status, _, stderr := d.croft(t, "", "delete pool spore"); status != 2 || !strings.Contains(stderr, "there is no pool spore") {
+	if status, _, stderr := d.runCroft(t, "", "delete pool spore"); status != 2 || !strings.Contains(stderr, "there is no pool spore") {
 		t.Errorf("no such pool: exit status %d: %s", status, stderr)
 	}
-	if status, _, stderr := d.croft(t, "apps\n", "delete pool spare"); status != 1 || !strings.Contains(stderr, "Type the pool's name") || !strings.Contains(stderr, "nothing was deleted") {
+	if status, _, stderr := d.runCroft(t, "apps\n", "delete pool spare"); status != 1 || !strings.Contains(stderr, "Type the pool's name") || !strings.Contains(stderr, "nothing was deleted") {
 		t.Errorf("another name: exit status %d: %s", status, stderr)
 	}
-	if status, _, stderr := d.croft(t, "spare\n", "delete pool spare"); status != 0 || !strings.Contains(stderr, "pool spare deleted") {
+	if status, _, stderr := d.runCroft(t, "spare\n", "delete pool spare"); status != 0 || !strings.Contains(stderr, "pool spare deleted") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: "spare"}, &v1alpha1.Pool{}); !apierrors.IsNotFound(err) {
@@ -221,8 +221,8 @@ func deletesPools(t *testing.T, d *declaring) {
 	}
 }
 
-// verifySaysWhatIsMissing expects verify to name the missing rights.
-func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
+// testVerifyMissingRights expects verify to name the missing rights.
+func testVerifyMissingRights(t *testing.T, d *declaringCluster) {
 	for name, rules := range map[string][]rbacv1.PolicyRule{
 		"reader":    {{APIGroups: []string{"croft.dev"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}},
 		"all-rbac":  {{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
@@ -247,8 +247,8 @@ func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
 		"verify --tenant shop --as no-rights": "you may not read the declared objects",
 	} {
 		t.Run(line, func(t *testing.T) {
-			until(t, "the rights to count", func(context.Context) error {
-				status, stdout, stderr := d.croft(t, "", line)
+			awaitCondition(t, "the rights to count", func(context.Context) error {
+				status, stdout, stderr := d.runCroft(t, "", line)
 				if status != 1 || stdout != "" || !strings.Contains(stderr, says) || !strings.Contains(stderr, "admin") || strings.Count(stderr, "\n") != 1 {
 					return fmt.Errorf("exit status %d: %s%s", status, stdout, stderr)
 				}
@@ -258,9 +258,9 @@ func verifySaysWhatIsMissing(t *testing.T, d *declaring) {
 	}
 }
 
-// verifySweeps expects a run to remove the objects of a killed run, and to keep the objects
+// testVerifySweep expects a run to remove the objects of a killed run, and to keep the objects
 // of a running one.
-func verifySweeps(t *testing.T, d *declaring) {
+func testVerifySweep(t *testing.T, d *declaringCluster) {
 	var platform v1alpha1.Platform
 	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
 		t.Fatal(err)
@@ -308,13 +308,13 @@ func verifySweeps(t *testing.T, d *declaring) {
 			}
 		}
 	}
-	if _, stdout, _ := d.croft(t, "", "doctor"); !strings.Contains(stdout, "Namespace/"+old[0]+": a run of `croft verify`") || strings.Contains(stdout, current[0]) {
+	if _, stdout, _ := d.runCroft(t, "", "doctor"); !strings.Contains(stdout, "Namespace/"+old[0]+": a run of `croft verify`") || strings.Contains(stdout, current[0]) {
 		t.Errorf("doctor says\n%s", stdout)
 	}
-	if _, stdout, _ := d.croft(t, "", "status"); !strings.Contains(stdout, "SCRATCH") {
+	if _, stdout, _ := d.runCroft(t, "", "status"); !strings.Contains(stdout, "SCRATCH") {
 		t.Errorf("status says\n%s", stdout)
 	}
-	status, stdout, stderr := d.croft(t, "", "verify --attack choose-node")
+	status, stdout, stderr := d.runCroft(t, "", "verify --attack choose-node")
 	if status != 0 || !strings.Contains(stdout, "1 of 1 held") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
@@ -322,7 +322,7 @@ func verifySweeps(t *testing.T, d *declaring) {
 		t.Errorf("it does not say what it removes: %s", stderr)
 	}
 	for _, name := range old {
-		until(t, "the namespace to go", func(ctx context.Context) error {
+		awaitCondition(t, "the namespace to go", func(ctx context.Context) error {
 			err := d.admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 			if err == nil {
 				return fmt.Errorf("namespace %s is still there", name)

@@ -13,13 +13,13 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// applyOverOthers expects apply to refuse fields that other field managers own, to
+// testApplyConflicts expects apply to refuse fields that other field managers own, to
 // overwrite them with --force, and to need no --force for other fields.
-func applyOverOthers(t *testing.T, d *declaring) {
-	file := write(t, estateOfTwo)
+func testApplyConflicts(t *testing.T, d *declaringCluster) {
+	file := writeConfig(t, estateOfTwo)
 	apply := func(want int, args, says string) {
 		t.Helper()
-		status, stdout, stderr := d.croft(t, "", "apply --wait=false -f "+args)
+		status, stdout, stderr := d.runCroft(t, "", "apply --wait=false -f "+args)
 		if status != want || !strings.Contains(stdout+stderr, says) {
 			t.Errorf("apply %s: exit status %d, want %d and %q: %s%s", args, status, want, says, stdout, stderr)
 		}
@@ -45,11 +45,11 @@ func applyOverOthers(t *testing.T, d *declaring) {
 	if got := pods(); got != "7" {
 		t.Errorf("%s pods: something was written", got)
 	}
-	if _, stdout, _ := d.croft(t, "", "diff -f "+file); !strings.Contains(stdout, "  - croft apply needs --force for Tenant shop: spec.quota.pods, set by kubectl-edit\n") {
+	if _, stdout, _ := d.runCroft(t, "", "diff -f "+file); !strings.Contains(stdout, "  - croft apply needs --force for Tenant shop: spec.quota.pods, set by kubectl-edit\n") {
 		t.Errorf("diff shows:\n%s", stdout)
 	}
 	// The file now has kubectl's value, so that no value is lost.
-	apply(0, write(t, edited(t, estateOfTwo, `pods: "10"`, `pods: "7"`)), "tenant.croft.dev/shop")
+	apply(0, writeConfig(t, replaceParts(t, estateOfTwo, `pods: "10"`, `pods: "7"`)), "tenant.croft.dev/shop")
 	patch("kubectl-edit", `{"spec":{"quota":{"pods":"8"}}}`)
 	apply(0, file+" --force", "overwriting Tenant shop: spec.quota.pods, set by kubectl-edit\n")
 	if got := pods(); got != "10" {
@@ -62,15 +62,15 @@ func applyOverOthers(t *testing.T, d *declaring) {
 	patch("kubectl-edit", `{"spec":{"costCode":null}}`)
 	apply(0, file, "tenant.croft.dev/shop")
 
-	helmKeeps(t, d, apply)
+	testHelmOwnedTenant(t, d, apply)
 	// These are croft's own writes with another operation, such as the writes of croft move
 	// --undo.
 	patch(v1alpha1.ManagedBy, `{"spec":{"quota":{"pods":"9"}}}`)
 	apply(0, file, "tenant.croft.dev/shop configured")
 }
 
-// helmKeeps tests a tenant that Helm created.
-func helmKeeps(t *testing.T, d *declaring, apply func(want int, args, says string)) {
+// testHelmOwnedTenant tests a tenant that Helm created.
+func testHelmOwnedTenant(t *testing.T, d *declaringCluster, apply func(want int, args, says string)) {
 	helms := &v1alpha1.Tenant{
 		ObjectMeta: metav1.ObjectMeta{Name: "bank", Annotations: map[string]string{"meta.helm.sh/release-name": "croft", "meta.helm.sh/release-namespace": "platform"}},
 		Spec:       v1alpha1.TenantSpec{Pool: "apps", Quota: corev1.ResourceList{"pods": resource.MustParse("5")}},
@@ -91,19 +91,19 @@ func helmKeeps(t *testing.T, d *declaring, apply func(want int, args, says strin
 		return false
 	}
 	same := estateOfTwo + "  bank: {pool: apps, quota: {pods: \"5\"}}\n"
-	apply(0, write(t, same), "tenant.croft.dev/bank unchanged")
+	apply(0, writeConfig(t, same), "tenant.croft.dev/bank unchanged")
 	if owned() {
 		t.Error("an apply without a change has taken fields from Helm")
 	}
-	more := write(t, same[:len(same)-2]+", costCode: org1}\n")
+	more := writeConfig(t, same[:len(same)-2]+", costCode: org1}\n")
 	apply(1, more, "Tenant bank: spec.costCode, set by Helm (release croft in namespace platform)")
-	apply(1, write(t, estateOfTwo)+" --prune --yes", "Tenant bank, which Helm (release croft in namespace platform) manages")
+	apply(1, writeConfig(t, estateOfTwo)+" --prune --yes", "Tenant bank, which Helm (release croft in namespace platform) manages")
 	if owned() {
 		t.Error("a refused apply has written")
 	}
 	apply(0, more+" --force", "tenant.croft.dev/bank configured")
 	apply(0, more, "tenant.croft.dev/bank unchanged")
-	apply(0, write(t, edited(t, same, `pods: "5"`, `pods: "6"`)), "tenant.croft.dev/bank configured")
+	apply(0, writeConfig(t, replaceParts(t, same, `pods: "5"`, `pods: "6"`)), "tenant.croft.dev/bank configured")
 	if err := d.admin.Delete(t.Context(), helms); err != nil {
 		t.Fatal(err)
 	}

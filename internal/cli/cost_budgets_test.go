@@ -21,9 +21,9 @@ func serveTenants(t *testing.T, forbidden bool, tenants ...v1alpha1.Tenant) (kub
 	list := v1alpha1.TenantList{TypeMeta: metav1.TypeMeta{APIVersion: "croft.dev/v1alpha1", Kind: "TenantList"}, Items: tenants}
 	answers := map[string]any{
 		"/api":                             metav1.APIVersions{Versions: []string{"v1"}},
-		"/api/v1":                          resources("v1"),
+		"/api/v1":                          makeResourceList("v1"),
 		"/apis":                            metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "croft.dev", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}}},
-		"/apis/croft.dev/v1alpha1":         resources("croft.dev/v1alpha1", "Tenant", "tenants"),
+		"/apis/croft.dev/v1alpha1":         makeResourceList("croft.dev/v1alpha1", "Tenant", "tenants"),
 		"/apis/croft.dev/v1alpha1/tenants": list,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,24 +61,24 @@ func TestCostBudgets(t *testing.T) {
 			Stage: v1alpha1.BudgetDenyNewNodes, StagePercent: 100, StageSpent: "800.20"}),
 		tenant("tools", &v1alpha1.TenantBudgetStatus{Month: "2026-11", Monthly: 100, Currency: "USD", Problem: "the ledger's currency is EUR, not USD: write the budget in EUR"}),
 	)
-	status, stdout, stderr := run(t, "", "cost", "--budgets", "--kubeconfig", kubeconfig)
+	status, stdout, stderr := runCroft(t, "", "cost", "--budgets", "--kubeconfig", kubeconfig)
 	if status != 0 || stderr != "" {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
-	isGolden(t, "testdata/cost-budgets.golden.txt", stdout)
+	assertGolden(t, "testdata/cost-budgets.golden.txt", stdout)
 	if !strings.Contains(readDoc(t, "docs/how-to/budgets.md"), stdout) {
 		t.Error("docs/how-to/budgets.md does not show testdata/cost-budgets.golden.txt")
 	}
-	status, stdout, _ = run(t, "", "cost", "--budgets", "-o", "json", "--kubeconfig", kubeconfig)
+	status, stdout, _ = runCroft(t, "", "cost", "--budgets", "-o", "json", "--kubeconfig", kubeconfig)
 	var lines []struct{ Tenant, Month, Left, Stage string }
 	if err := json.Unmarshal([]byte(stdout), &lines); err != nil || status != 0 || len(lines) != 3 ||
 		lines[1].Tenant != "shop" || lines[1].Left != "-12.40" || lines[1].Stage != "DenyNewNodes" || lines[1].Month != "2026-11" {
 		t.Errorf("exit status %d, %v: %s", status, err, stdout)
 	}
-	if status, stdout, stderr := run(t, "", "cost", "--budgets", "--kubeconfig", serveTenants(t, false)); status != 0 || stdout != "" || !strings.Contains(stderr, "no tenant has a budget") {
+	if status, stdout, stderr := runCroft(t, "", "cost", "--budgets", "--kubeconfig", serveTenants(t, false)); status != 0 || stdout != "" || !strings.Contains(stderr, "no tenant has a budget") {
 		t.Errorf("without budgets: exit status %d: %s%s", status, stdout, stderr)
 	}
-	if status, _, stderr := run(t, "", "cost", "--budgets", "--kubeconfig", serveTenants(t, true)); status != 1 || !strings.Contains(stderr, "you may not read tenants.croft.dev") {
+	if status, _, stderr := runCroft(t, "", "cost", "--budgets", "--kubeconfig", serveTenants(t, true)); status != 1 || !strings.Contains(stderr, "you may not read tenants.croft.dev") {
 		t.Errorf("without the right: exit status %d: %s", status, stderr)
 	}
 }

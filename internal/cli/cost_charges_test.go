@@ -51,10 +51,10 @@ func startChargesLedger(t *testing.T, total string, charges ...string) (flags st
 	return " --ledger " + server.URL + " --certificate-authority " + authority, first
 }
 
-// kubeconfigWithToken returns a kubeconfig with a token.
-func kubeconfigWithToken(t *testing.T, token string) string {
+// writeTokenKubeconfig returns a kubeconfig with a token.
+func writeTokenKubeconfig(t *testing.T, token string) string {
 	t.Helper()
-	return write(t, fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: here,
+	return writeConfig(t, fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: here,
 contexts: [{name: here, context: {cluster: here, user: me}}], users: [{name: me, user: {token: %q}}],
 clusters: [{name: here, cluster: {server: "https://k8s.example.org:6443"}}]}`, token))
 }
@@ -67,8 +67,8 @@ const (
 // TestCostAsFocus expects the rows of the ledger, and its limits on standard error.
 func TestCostAsFocus(t *testing.T) {
 	flags, first := startChargesLedger(t, "10.540000", onApps, balance)
-	args := strings.Fields("cost -o focus --since 2d" + flags + " --kubeconfig " + kubeconfigWithToken(t, "admin-token"))
-	status, stdout, stderr := run(t, "", args...)
+	args := strings.Fields("cost -o focus --since 2d" + flags + " --kubeconfig " + writeTokenKubeconfig(t, "admin-token"))
+	status, stdout, stderr := runCroft(t, "", args...)
 	if want := "~ from 2026-11-24T10:00:00Z until 2026-11-24T11:00:00Z the cost is unknown: no ledger ran, or its files are damaged\n? no price, and no row: load balancers (loadBalancerHour)\n"; status != 0 || stderr != want {
 		t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
 	}
@@ -96,7 +96,7 @@ func TestCostAsFocus(t *testing.T) {
 // TestFocusOfCluster expects the export of the objects to add up to the report, and an account of one's own.
 func TestFocusOfCluster(t *testing.T) {
 	kubeconfig := serveCluster(t)
-	status, stdout, stderr := run(t, "", "cost", "-o", "focus", "--since", "3h", "--billing-account", "prod", "--kubeconfig", kubeconfig)
+	status, stdout, stderr := runCroft(t, "", "cost", "-o", "focus", "--since", "3h", "--billing-account", "prod", "--kubeconfig", kubeconfig)
 	rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
 	if err != nil || status != 0 || len(rows) < 10 || !strings.Contains(stderr, "? no price, and no row: spot nodes of type c6i.large") {
 		t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
@@ -119,8 +119,8 @@ func TestFocusOfCluster(t *testing.T) {
 // standard error.
 func TestCostAsOpenCost(t *testing.T) {
 	flags, first := startChargesLedger(t, "10.540000", onApps, balance)
-	args := strings.Fields("cost -o opencost --since 2d" + flags + " --kubeconfig " + kubeconfigWithToken(t, "admin-token"))
-	status, stdout, stderr := run(t, "", args...)
+	args := strings.Fields("cost -o opencost --since 2d" + flags + " --kubeconfig " + writeTokenKubeconfig(t, "admin-token"))
+	status, stdout, stderr := runCroft(t, "", args...)
 	if want := "~ from 2026-11-24T10:00:00Z until 2026-11-24T11:00:00Z the cost is unknown: no ledger ran, or its files are damaged\n? no price, and no cost: load balancers (loadBalancerHour)\n"; status != 0 || stderr != want {
 		t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
 	}
@@ -148,7 +148,7 @@ func TestCostAsOpenCost(t *testing.T) {
 
 // TestOpenCostOfCluster expects the allocations of the objects to add up to the report.
 func TestOpenCostOfCluster(t *testing.T) {
-	status, stdout, stderr := run(t, "", "cost", "-o", "opencost", "--since", "3h", "--kubeconfig", serveCluster(t))
+	status, stdout, stderr := runCroft(t, "", "cost", "-o", "opencost", "--since", "3h", "--kubeconfig", serveCluster(t))
 	var got struct {
 		Data []map[string]struct{ TotalCost json.Number }
 	}
@@ -171,13 +171,13 @@ func TestOpenCostOfCluster(t *testing.T) {
 
 // TestIncompleteCharges expects a failure if the answer of a ledger ends early.
 func TestIncompleteCharges(t *testing.T) {
-	kubeconfig := kubeconfigWithToken(t, "admin-token")
+	kubeconfig := writeTokenKubeconfig(t, "admin-token")
 	for name, c := range map[string]struct{ total, charge, want string }{
 		"a missing row": {"11.000000", onApps, "the ledger's answer is incomplete: its rows add up to 10.000000, not 11.000000: try again"},
 		"a broken row":  {"10.000000", onApps + `, "x": `, "the ledger's answer ends early"},
 	} {
 		flags, _ := startChargesLedger(t, c.total, c.charge)
-		status, _, stderr := run(t, "", strings.Fields("cost -o focus"+flags+" --kubeconfig "+kubeconfig)...)
+		status, _, stderr := runCroft(t, "", strings.Fields("cost -o focus"+flags+" --kubeconfig "+kubeconfig)...)
 		if status != 1 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit status %d: %s", name, status, stderr)
 		}
@@ -197,14 +197,14 @@ func writeCUR(t *testing.T, first time.Time) string {
 		from := first.AddDate(0, 0, i%2)
 		text += fmt.Sprintf(row, from.Format(time.RFC3339), from.AddDate(0, 0, 1).Format(time.RFC3339)) + "\n"
 	}
-	return write(t, text)
+	return writeConfig(t, text)
 }
 
 // TestReconcile compares a bill with the ledger.
 func TestReconcile(t *testing.T) {
 	flags, first := startChargesLedger(t, "10.540000", onApps, balance)
-	args := strings.Fields("cost" + flags + " --reconcile " + writeCUR(t, first) + " --kubeconfig " + kubeconfigWithToken(t, "admin-token"))
-	status, stdout, stderr := run(t, "", args...)
+	args := strings.Fields("cost" + flags + " --reconcile " + writeCUR(t, first) + " --kubeconfig " + writeTokenKubeconfig(t, "admin-token"))
+	status, stdout, stderr := runCroft(t, "", args...)
 	want := "from " + first.Format(time.RFC3339) + " until " + first.AddDate(0, 0, 2).Format(time.RFC3339) + ", in USD, a bill in the form AWS CUR 2.0\n" + `
 COST CODE        BILL      CROFT     DIFFERENCE   CAUSE
 org1             11.0000   10.0000   -1.0000      other services -3.0000, discount 2.0000
@@ -221,7 +221,7 @@ total            11.5400   10.5400   -1.0000      other services -3.0000, discou
 	if _, table, _ := strings.Cut(want, "\n"); !strings.Contains(readDoc(t, "docs/how-to/cost.md"), table) {
 		t.Error("docs/how-to/cost.md has another table")
 	}
-	_, stdout, _ = run(t, "", append(args, "-o", "json")...)
+	_, stdout, _ = runCroft(t, "", append(args, "-o", "json")...)
 	var got struct {
 		Lines []struct {
 			CostCode, Difference string
@@ -237,7 +237,7 @@ total            11.5400   10.5400   -1.0000      other services -3.0000, discou
 // TestReconcileCluster compares a bill with the objects in the cluster.
 func TestReconcileCluster(t *testing.T) {
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -2)
-	status, stdout, stderr := run(t, "", "cost", "--reconcile", writeCUR(t, first), "--kubeconfig", serveCluster(t))
+	status, stdout, stderr := runCroft(t, "", "cost", "--reconcile", writeCUR(t, first), "--kubeconfig", serveCluster(t))
 	// Two days of a node of 0.096 an hour.
 	if status != 0 || stderr != "" || !regexp.MustCompile(`(?m)^total +11\.5400 +4\.6080 +-6\.9320 `).MatchString(stdout) {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
@@ -247,9 +247,9 @@ func TestReconcileCluster(t *testing.T) {
 // TestReconcileRefuses expects one line for bad bills, and for users who may not read the cluster's cost.
 func TestReconcileRefuses(t *testing.T) {
 	flags, first := startChargesLedger(t, "10.540000", onApps, balance)
-	admin, tenant := " --kubeconfig "+kubeconfigWithToken(t, "admin-token"), " --kubeconfig "+kubeconfigWithToken(t, "tenant-token")
-	unknown, cur := write(t, "a,b\n"), writeCUR(t, first)
-	euros := write(t, strings.ReplaceAll(readFileText(t, cur), "USD", "EUR"))
+	admin, tenant := " --kubeconfig "+writeTokenKubeconfig(t, "admin-token"), " --kubeconfig "+writeTokenKubeconfig(t, "tenant-token")
+	unknown, cur := writeConfig(t, "a,b\n"), writeCUR(t, first)
+	euros := writeConfig(t, strings.ReplaceAll(readFileText(t, cur), "USD", "EUR"))
 	for args, c := range map[string]struct {
 		status int
 		want   string
@@ -260,7 +260,7 @@ func TestReconcileRefuses(t *testing.T) {
 		flags + admin + " --reconcile " + euros: {2, "the bill is in EUR, and croft's prices are in USD"},
 		flags + tenant + " --reconcile " + cur:  {1, "croft: you may not read the cost of the whole cluster"},
 	} {
-		status, stdout, stderr := run(t, "", strings.Fields("cost "+args)...)
+		status, stdout, stderr := runCroft(t, "", strings.Fields("cost "+args)...)
 		if status != c.status || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit status %d: %s%s\nwant %s", args, status, stdout, stderr, c.want)
 		}
@@ -279,13 +279,13 @@ func readFileText(t *testing.T, file string) string {
 // TestCostForecast expects the cost of the month so far, and the mean of the complete days for its rest.
 func TestCostForecast(t *testing.T) {
 	flags, first := startChargesLedger(t, "41.080000", onApps, balance, onApps, onApps, balance, onApps)
-	args := strings.Fields("cost --forecast --by costCode" + flags + " --kubeconfig " + kubeconfigWithToken(t, "admin-token"))
-	status, stdout, stderr := run(t, "", args...)
+	args := strings.Fields("cost --forecast --by costCode" + flags + " --kubeconfig " + writeTokenKubeconfig(t, "admin-token"))
+	status, stdout, stderr := runCroft(t, "", args...)
 	period := fmt.Sprintf("the mean cost of the 6 complete days from %s until %s\n", first.Format(time.RFC3339), first.AddDate(0, 0, 6).Format(time.RFC3339))
 	if status != 0 || stderr != "" || !strings.Contains(stdout, period) || !regexp.MustCompile(`(?m)^org1 +\S+ +6\.6667 +\d+\.\d{4}$`).MatchString(stdout) {
 		t.Errorf("exit status %d: %s%s\nwant %s", status, stdout, stderr, period)
 	}
-	if status, _, stderr := run(t, "", append(args, "--by", "team")...); status != 2 || !strings.Contains(stderr, "--by team: unknown grouping") {
+	if status, _, stderr := runCroft(t, "", append(args, "--by", "team")...); status != 2 || !strings.Contains(stderr, "--by team: unknown grouping") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 }

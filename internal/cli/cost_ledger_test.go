@@ -77,7 +77,7 @@ price: prices.yaml for 3.2500
 `
 	for _, args := range []string{"--kubeconfig " + kubeconfig("admin-token"), "--kubeconfig " + kubeconfig("tenant-token"),
 		"-n shop-prod --kubeconfig " + kubeconfig("tenant-token")} {
-		status, stdout, stderr := run(t, "", strings.Fields("cost "+flags+" "+args)...)
+		status, stdout, stderr := runCroft(t, "", strings.Fields("cost "+flags+" "+args)...)
 		if status != 0 || stdout != want || stderr != "" {
 			t.Errorf("%s: exit status %d: %s%s", args, status, stdout, stderr)
 		}
@@ -97,7 +97,7 @@ func TestLedgerRefuses(t *testing.T) {
 		"--ledger " + url + " --since many":                                                                            `croft cost: --since "many": write a duration`,
 		"--ledger https://127.0.0.1:1 --certificate-authority " + kubeconfig("x") + " --kubeconfig " + kubeconfig("x"): "has no PEM certificate",
 	} {
-		status, stdout, stderr := run(t, "", strings.Fields("cost "+args)...)
+		status, stdout, stderr := runCroft(t, "", strings.Fields("cost "+args)...)
 		if status == 0 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, "-token") {
 			t.Errorf("%s: exit status %d: %s%s\nwant %s", args, status, stdout, stderr, want)
 		}
@@ -106,7 +106,7 @@ func TestLedgerRefuses(t *testing.T) {
 
 // TestLedgerFlags expects one line for bad settings of the service.
 func TestLedgerFlags(t *testing.T) {
-	bad := write(t, "volumes:\n  gp3: cheap\n")
+	bad := writeConfig(t, "volumes:\n  gp3: cheap\n")
 	const serving = "ledger --data-dir d --tls-cert-file tls.crt --tls-private-key-file tls.key"
 	for line, want := range map[string]string{
 		"ledger":                        "data-dir",
@@ -114,7 +114,7 @@ func TestLedgerFlags(t *testing.T) {
 		serving + " --prices " + bad:    `the text "cheap": must be a number`,
 		serving + " --log-level louder": "is no level",
 	} {
-		status, stdout, stderr := run(t, "", strings.Fields(line)...)
+		status, stdout, stderr := runCroft(t, "", strings.Fields(line)...)
 		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d: %s%s\nwant %s", line, status, stdout, stderr, want)
 		}
@@ -131,12 +131,12 @@ func TestInstallLedger(t *testing.T) {
 		with + "--ledger-storage=big":        "--ledger-storage big: write a size, such as 1Gi",
 		with + "--ledger-storage=-1Gi":       "--ledger-storage -1Gi: write a size",
 	} {
-		if status, stdout, stderr := run(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...); status != 2 || stdout != "" || !strings.Contains(stderr, want) {
+		if status, stdout, stderr := runCroft(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...); status != 2 || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d: %s%s\nwant %s", line, status, stdout, stderr, want)
 		}
 	}
 	line := with + "--ledger-arg=--prices=/etc/croft/ledger/prices.yaml --ledger-storage=5Gi --ledger-storage-class=fast"
-	status, stdout, stderr := run(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...)
+	status, stdout, stderr := runCroft(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...)
 	for _, want := range []string{"- --prices=/etc/croft/ledger/prices.yaml\n", "storage: 5Gi\n", "storageClassName: fast\n"} {
 		if status != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit status %d, no %s: %s", status, want, stderr)

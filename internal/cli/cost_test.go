@@ -48,12 +48,12 @@ func TestCost(t *testing.T) {
 		"cost-explain": {"--explain --since 3h", explanation},
 	} {
 		args := append(strings.Fields("cost --since 1h --prices prices.yaml --kubeconfig "+kubeconfig), strings.Fields(c.args)...)
-		status, stdout, stderr := run(t, "", args...)
+		status, stdout, stderr := runCroft(t, "", args...)
 		if status != 0 || stderr != "" {
 			t.Fatalf("%s: exit status %d: %s", name, status, stderr)
 		}
 		stdout = cutPeriod(t, stdout)
-		isGolden(t, filepath.Join(golden, name+".golden.txt"), stdout)
+		assertGolden(t, filepath.Join(golden, name+".golden.txt"), stdout)
 		if c.page != "" && !strings.Contains(c.page, stdout) {
 			t.Errorf("no page shows testdata/%s.golden.txt", name)
 		}
@@ -63,8 +63,8 @@ func TestCost(t *testing.T) {
 // TestCostAsData expects exact amounts that add up.
 func TestCostAsData(t *testing.T) {
 	kubeconfig := serveCluster(t)
-	metrics := write(t, `karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="c6i.large",zone="us-east-1b"} 0.0341`)
-	_, stdout, stderr := run(t, costPrices, "cost", "--since", "1h", "--prices", "-", "--karpenter-metrics", metrics,
+	metrics := writeConfig(t, `karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spot",instance_type="c6i.large",zone="us-east-1b"} 0.0341`)
+	_, stdout, stderr := runCroft(t, costPrices, "cost", "--since", "1h", "--prices", "-", "--karpenter-metrics", metrics,
 		"--by", "costCode", "-o", "json", "--kubeconfig", kubeconfig)
 	var got struct {
 		Currency string
@@ -94,7 +94,7 @@ func TestCostAsData(t *testing.T) {
 	if want := []string{"org2", "org1", "(platform)", "(idle)", "(unallocated)"}; !slices.Equal(names, want) {
 		t.Errorf("lines are %v, want %v", names, want)
 	}
-	_, stdout, _ = run(t, "", "cost", "-o", "csv", "--kubeconfig", kubeconfig)
+	_, stdout, _ = runCroft(t, "", "cost", "-o", "csv", "--kubeconfig", kubeconfig)
 	rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
 	if err != nil || len(rows) != 6 || rows[0][3] != "tenant" {
 		t.Errorf("-o csv: %v: %s", err, stdout)
@@ -104,7 +104,7 @@ func TestCostAsData(t *testing.T) {
 // TestCostRights expects one line that names all missing rights.
 func TestCostRights(t *testing.T) {
 	for _, forbidden := range [][]string{{"nodeclaims"}, {"namespaces", "persistentvolumes", "services"}} {
-		status, stdout, stderr := run(t, "", "cost", "--kubeconfig", serveCluster(t, forbidden...))
+		status, stdout, stderr := runCroft(t, "", "cost", "--kubeconfig", serveCluster(t, forbidden...))
 		names := strings.Replace(strings.Join(forbidden, ", "), "nodeclaims", "nodeclaims.karpenter.sh", 1)
 		want := "croft: you may not read " + names +
 			": ask a platform admin for the right to list them in all namespaces\n"
@@ -117,7 +117,7 @@ func TestCostRights(t *testing.T) {
 // TestCostRefuses expects one line for each mistake in files and flags.
 func TestCostRefuses(t *testing.T) {
 	kubeconfig := serveCluster(t)
-	bad := write(t, "volumes:\n  gp3: cheap\n")
+	bad := writeConfig(t, "volumes:\n  gp3: cheap\n")
 	for args, want := range map[string]string{
 		"--since 0":               "croft: --since 0s: write a positive duration, such as 24h",
 		"--by team":               "croft: --by team: unknown grouping: write one of tenant|namespace|workload|pool|costCode|instanceType",
@@ -131,7 +131,7 @@ func TestCostRefuses(t *testing.T) {
 		"--prices - --karpenter-metrics -": "croft: --prices and --karpenter-metrics cannot both be standard input: name a file for one",
 	} {
 		args := append(strings.Fields("cost --kubeconfig "+kubeconfig), strings.Fields(args)...)
-		status, stdout, stderr := run(t, "", args...)
+		status, stdout, stderr := runCroft(t, "", args...)
 		if status != 2 || stdout != "" || stderr != want+"\n" {
 			t.Errorf("%s: exit status %d: %s%s", args, status, stdout, stderr)
 		}

@@ -46,7 +46,7 @@ func TestDashboardFlags(t *testing.T) {
 		"--kubeconfig " + kubeconfig("b", `server: "https://k8s.example.org", insecure-skip-tls-verify: true`): "insecure-skip-tls-verify",
 	} {
 		t.Run(strings.ReplaceAll(line, dir, ""), func(t *testing.T) {
-			status, stdout, stderr := run(t, "", append([]string{"dashboard"}, strings.Fields(line)...)...)
+			status, stdout, stderr := runCroft(t, "", append([]string{"dashboard"}, strings.Fields(line)...)...)
 			if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, short) {
 				t.Errorf("exit status %d: %s%s\nwant %s", status, stdout, stderr, want)
 			}
@@ -63,11 +63,11 @@ func TestInstallDashboard(t *testing.T) {
 		with + "--dashboard-arg=oidc":                                    "--dashboard-arg oidc: write a flag",
 		with + "--dashboard-egress-port=https":                           "https",
 	} {
-		if status, stdout, stderr := run(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...); status != 2 || stdout != "" || !strings.Contains(stderr, want) {
+		if status, stdout, stderr := runCroft(t, "", append([]string{"install", "--export"}, strings.Fields(line)...)...); status != 2 || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d: %s%s\nwant %s", line, status, stdout, stderr, want)
 		}
 	}
-	status, stdout, stderr := run(t, "", append([]string{"install", "--export", "--dashboard-arg=--oidc-client-id=croft"}, strings.Fields(with)...)...)
+	status, stdout, stderr := runCroft(t, "", append([]string{"install", "--export", "--dashboard-arg=--oidc-client-id=croft"}, strings.Fields(with)...)...)
 	if status != 0 || !strings.Contains(stdout, "- --oidc-client-id=croft\n") {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}

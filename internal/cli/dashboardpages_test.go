@@ -45,7 +45,7 @@ func (p *people) testDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	get := p.openDashboard(t, token.Status.Token)
-	p.eventually(t, "the role is in force", func(context.Context) error {
+	p.awaitCondition(t, "the role is in force", func(context.Context) error {
 		if status, body := get("/namespaces/shop-prod"); status != http.StatusOK {
 			return fmt.Errorf("status %d: %s", status, body)
 		}

@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/walls/wall"
 )
 
-// edited replaces parts of a text, and fails if a part is missing.
-func edited(t *testing.T, text string, pairs ...string) string {
+// replaceParts replaces parts of a text, and fails if a part is missing.
+func replaceParts(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
 		changed := strings.Replace(text, pairs[i], pairs[i+1], 1)
@@ -29,8 +29,8 @@ func edited(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// asOperator writes the objects of a file's pools in the operator's place.
-func (d *declaring) asOperator(t *testing.T, file string) {
+// applyPoolObjects writes the objects of a file's pools in the operator's place.
+func (d *declaringCluster) applyPoolObjects(t *testing.T, file string) {
 	t.Helper()
 	declared, problems := manifest.Parse("croft.yaml", []byte(file))
 	e, more := estate.Build(declared)
@@ -44,17 +44,17 @@ func (d *declaring) asOperator(t *testing.T, file string) {
 	}
 }
 
-// diffShowsDeletions expects diff to show objects of the platform that are deleted, and the
+// testDiffDeletions expects diff to show objects of the platform that are deleted, and the
 // consequences of all changes.
-func diffShowsDeletions(t *testing.T, d *declaring) {
-	file := edited(t, estateOfTwo, "nodeClass: {kwok: {}}", "nodeClass: {kwok: {}}, proxy: {}, auditors: [ci]")
-	if status, _, stderr := d.croft(t, "", "apply --wait=false -f "+write(t, file)); status != 0 {
+func testDiffDeletions(t *testing.T, d *declaringCluster) {
+	file := replaceParts(t, estateOfTwo, "nodeClass: {kwok: {}}", "nodeClass: {kwok: {}}, proxy: {}, auditors: [ci]")
+	if status, _, stderr := d.runCroft(t, "", "apply --wait=false -f "+writeConfig(t, file)); status != 0 {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
-	if status, _, stderr := d.croft(t, "", "install"); status != 0 {
+	if status, _, stderr := d.runCroft(t, "", "install"); status != 0 {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
-	d.asOperator(t, file)
+	d.applyPoolObjects(t, file)
 	claim := &karpenterv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "apps-1", Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps", corev1.LabelOSStable: "linux", corev1.LabelInstanceTypeStable: "t3a.large"}},
 		Spec: karpenterv1.NodeClaimSpec{
@@ -67,11 +67,11 @@ func diffShowsDeletions(t *testing.T, d *declaring) {
 	}
 	defer func() {
 		_ = client.IgnoreNotFound(d.admin.Delete(t.Context(), claim))
-		d.croft(t, "", "apply --wait=false -f "+write(t, estateOfTwo))
+		d.runCroft(t, "", "apply --wait=false -f "+writeConfig(t, estateOfTwo))
 	}()
 
-	changed := edited(t, estateOfTwo, "instanceTypes: [t3a.large]}", "instanceTypes: [t3a.large]}, costCode: org1", "[{group: shoppers, role: operator}]", "[]")
-	status, stdout, stderr := d.croft(t, "", "diff -f "+write(t, changed))
+	changed := replaceParts(t, estateOfTwo, "instanceTypes: [t3a.large]}", "instanceTypes: [t3a.large]}, costCode: org1", "[{group: shoppers, role: operator}]", "[]")
+	status, stdout, stderr := d.runCroft(t, "", "diff -f "+writeConfig(t, changed))
 	if status != 1 {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
@@ -84,7 +84,7 @@ func diffShowsDeletions(t *testing.T, d *declaring) {
 			t.Errorf("diff does not show %q:\n%s", want, stdout[max(0, len(stdout)-3000):])
 		}
 	}
-	_, stdout, _ = d.croft(t, "", "diff -o json -f "+write(t, changed))
+	_, stdout, _ = d.runCroft(t, "", "diff -o json -f "+writeConfig(t, changed))
 	var said struct {
 		Changes      []struct{ Kind, Name, Action string }
 		Consequences []struct{ Kind, Object, Message string }
@@ -93,12 +93,12 @@ func diffShowsDeletions(t *testing.T, d *declaring) {
 		t.Errorf("%v: %+v", err, said.Consequences)
 	}
 	// A difference without a consequence prints only the summary.
-	_, stdout, _ = d.croft(t, "", "diff -f "+write(t, edited(t, file, `pods: "10"`, `pods: "12"`)))
+	_, stdout, _ = d.runCroft(t, "", "diff -f "+writeConfig(t, replaceParts(t, file, `pods: "10"`, `pods: "12"`)))
 	if !strings.Contains(stdout, " to delete\n") || strings.Contains(stdout, "  - replaces") {
 		t.Errorf("diff shows:\n%s", stdout)
 	}
 	// A refusal is a failure, and not a difference.
-	status, _, stderr = d.croft(t, "", "diff --as nobody -f "+write(t, changed))
+	status, _, stderr = d.runCroft(t, "", "diff --as nobody -f "+writeConfig(t, changed))
 	if status != 2 || !strings.Contains(stderr, "forbidden") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}

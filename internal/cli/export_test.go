@@ -7,7 +7,7 @@ import (
 
 // TestExportBackstage prints the catalog of an example in both formats.
 func TestExportBackstage(t *testing.T) {
-	status, stdout, stderr := run(t, "", "export", "backstage", "-f", "../../examples/two-tenants.yaml")
+	status, stdout, stderr := runCroft(t, "", "export", "backstage", "-f", "../../examples/two-tenants.yaml")
 	if status != 0 || stderr != "" {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
@@ -28,12 +28,12 @@ spec:
 	if !strings.Contains(stdout, component) || strings.Count(stdout, "---\n") != 6 {
 		t.Errorf("%s", stdout)
 	}
-	if status, stdout, _ := run(t, "", "export", "backstage", "-f", "../../examples/two-tenants.yaml", "-o", "json"); status != 0 || !strings.Contains(stdout, `"kind": "System"`) {
+	if status, stdout, _ := runCroft(t, "", "export", "backstage", "-f", "../../examples/two-tenants.yaml", "-o", "json"); status != 0 || !strings.Contains(stdout, `"kind": "System"`) {
 		t.Errorf("exit status %d: %s", status, stdout)
 	}
 	const same = "platform: {clusterName: a, nodeClass: {kwok: {}}}\npools: {p: {}}\ntenants:\n" +
 		"  a: {pool: p, access: [{group: 'team:a', role: operator}]}\n  b: {pool: p, access: [{group: team/a, role: operator}]}\n"
-	if status, stdout, stderr := run(t, same, "export", "backstage", "-f", "-"); status != 2 || stdout != "" || !strings.Contains(stderr, "the same name in Backstage") {
+	if status, stdout, stderr := runCroft(t, same, "export", "backstage", "-f", "-"); status != 2 || stdout != "" || !strings.Contains(stderr, "the same name in Backstage") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
 }

@@ -10,26 +10,26 @@ import (
 
 // TestListAsData expects lists in the requested format.
 func TestListAsData(t *testing.T) {
-	status, stdout, stderr := run(t, "", "verify", "--list", "--attack", "choose-node", "-o", "json")
+	status, stdout, stderr := runCroft(t, "", "verify", "--list", "--attack", "choose-node", "-o", "json")
 	var listed struct {
 		Attacks []struct{ Name, Wall, Kind, StoppedBy, Summary string }
 	}
 	if err := json.Unmarshal([]byte(stdout), &listed); err != nil || status != 0 || len(listed.Attacks) != 1 || listed.Attacks[0].Wall != "nodes" || listed.Attacks[0].Summary == "" {
 		t.Errorf("--list: exit status %d, %v: %s%s", status, err, stdout, stderr)
 	}
-	status, stdout, stderr = run(t, "", "verify", "--explain", "choose-node", "-o", "json")
+	status, stdout, stderr = runCroft(t, "", "verify", "--explain", "choose-node", "-o", "json")
 	var explained struct{ Name, Why, By string }
 	if err := json.Unmarshal([]byte(stdout), &explained); err != nil || status != 0 || explained.Name != "choose-node" || explained.Why == "" || explained.By == "" {
 		t.Errorf("--explain: exit status %d, %v: %s%s", status, err, stdout, stderr)
 	}
-	if status, stdout, _ = run(t, "", "verify", "--list", "-o", "yaml"); status != 0 || !strings.HasPrefix(stdout, "attacks:\n") {
+	if status, stdout, _ = runCroft(t, "", "verify", "--list", "-o", "yaml"); status != 0 || !strings.HasPrefix(stdout, "attacks:\n") {
 		t.Errorf("--list -o yaml: exit status %d: %s", status, stdout[:min(len(stdout), 200)])
 	}
 }
 
 // TestNoFlagIsIgnored expects bad input where a flag would have no effect.
 func TestNoFlagIsIgnored(t *testing.T) {
-	file := write(t, good)
+	file := writeConfig(t, good)
 	for _, line := range []string{
 		"verify --list -o junit", "verify --explain choose-node -o junit",
 		"verify --explain choose-node --wall nodes", "verify --explain choose-node --attack run-a-pod", "verify --list --timeout 5m",
@@ -49,7 +49,7 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"dashboard --certificate-authority ca.crt", "dashboard --server https://k8s.example.org --context other", "dashboard --as ana", "dashboard --as-group devs",
 	} {
 		t.Run(line, func(t *testing.T) {
-			status, stdout, stderr := run(t, "", strings.Fields(line)...)
+			status, stdout, stderr := runCroft(t, "", strings.Fields(line)...)
 			if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("exit status %d, %d bytes on standard output, and: %s", status, len(stdout), stderr)
 			}
@@ -62,7 +62,7 @@ func TestMigrateKeepsEdits(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "migrated")
 	again := func(status int, flags ...string) string {
 		t.Helper()
-		got, stdout, stderr := run(t, aPool+"---\n"+onIt, append([]string{"migrate", "-f", "-", "--cluster-name", "demo", "-o", out}, flags...)...)
+		got, stdout, stderr := runCroft(t, aPool+"---\n"+onIt, append([]string{"migrate", "-f", "-", "--cluster-name", "demo", "-o", out}, flags...)...)
 		if got != status || stdout != "" {
 			t.Fatalf("exit status %d, want %d: %s%s", got, status, stdout, stderr)
 		}

@@ -18,12 +18,12 @@ func TestIAM(t *testing.T) {
 			"--service-account", "karpenter/karpenter", "--without-cni"},
 	} {
 		t.Run(golden, func(t *testing.T) {
-			status, got, stderr := run(t, "", append([]string{"iam"}, args...)...)
+			status, got, stderr := runCroft(t, "", append([]string{"iam"}, args...)...)
 			if status != 0 {
 				t.Fatal(stderr)
 			}
 			path := filepath.Join("testdata", "iam", golden)
-			isGolden(t, path, got)
+			assertGolden(t, path, got)
 			if notes := strings.Contains(stderr, "the resources of pool own"); notes != strings.HasPrefix(golden, "irsa") {
 				t.Errorf("said: %s", stderr)
 			}
@@ -32,20 +32,20 @@ func TestIAM(t *testing.T) {
 }
 
 func TestIAMBadInput(t *testing.T) {
-	aws := write(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}\npools: {apps: {}}\n")
+	aws := writeConfig(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}\npools: {apps: {}}\n")
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
 		"no file":           {nil, "required flag"},
 		"no pools on AWS":   {[]string{"-f", "../../examples/two-tenants.yaml"}, "croft: no pool has nodeClass.aws, so there are no AWS resources to print"},
-		"a wrong file":      {[]string{"-f", write(t, "platform: {clusterName: demo, nodeClass: {aws: {}}}\npools: {apps: {}}\n")}, "croft.yaml:2: pools.apps.nodeClass.aws: neither this pool nor the platform sets role"},
+		"a wrong file":      {[]string{"-f", writeConfig(t, "platform: {clusterName: demo, nodeClass: {aws: {}}}\npools: {apps: {}}\n")}, "croft.yaml:2: pools.apps.nodeClass.aws: neither this pool nor the platform sets role"},
 		"another format":    {[]string{"-f", aws, "-o", "pulumi"}, "croft: -o pulumi: unknown output format: write one of cloudformation|terraform|json"},
 		"irsa of nobody":    {[]string{"-f", aws, "--identity", "irsa"}, "croft: --identity irsa needs --oidc-provider"},
 		"half a name":       {[]string{"-f", aws, "--service-account", "karpenter"}, "croft: --service-account karpenter: write its namespace too, such as kube-system/karpenter"},
 		"a stranger's name": {[]string{"-f", aws, "--service-account", "a/b*"}, "croft: --service-account a/b*: write its namespace too, such as kube-system/karpenter"},
 	} {
-		status, stdout, stderr := run(t, "", append([]string{"iam"}, c.args...)...)
+		status, stdout, stderr := runCroft(t, "", append([]string{"iam"}, c.args...)...)
 		if status != 2 || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit status %d: %s%s", name, status, stderr, stdout)
 		}

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// kubeconfigOf writes a kubeconfig for a server without authentication.
-func kubeconfigOf(t *testing.T, url string) string {
+// writeServerKubeconfig writes a kubeconfig for a server without authentication.
+func writeServerKubeconfig(t *testing.T, url string) string {
 	t.Helper()
-	return write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+url+"\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
+	return writeConfig(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+url+"\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
 }
 
 // TestInterrupted interrupts each command while it waits for the cluster. The command
 // reports the interruption at once, and does not report the cluster as unreachable.
 func TestInterrupted(t *testing.T) {
-	file := write(t, good)
+	file := writeConfig(t, good)
 	for _, line := range []string{
 		"status", "diff -f " + file, "apply -f " + file, "verify", "verify --tenant shop", "reach", "why pod/web", "latency", "cost", "doctor",
 		"delete tenant shop", "delete pool apps", "adopt tenant shop -f " + file, "adopt tenant shop --undo", "install", "migrate --live",
@@ -33,7 +33,7 @@ func TestInterrupted(t *testing.T) {
 			}))
 			defer server.Close()
 			started := time.Now()
-			status, _, stderr := run(t, "", append(strings.Fields(line), "--kubeconfig", kubeconfigOf(t, server.URL))...)
+			status, _, stderr := runCroft(t, "", append(strings.Fields(line), "--kubeconfig", writeServerKubeconfig(t, server.URL))...)
 			if took := time.Since(started); took > time.Minute {
 				t.Errorf("it went on for %s", took)
 			}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// listing serves the nodes of docs/how-to/latency.md, and forbids lists of the given kinds.
-func listing(t *testing.T, forbidden ...string) (kubeconfig string) {
+// serveNodes serves the nodes of docs/how-to/latency.md, and forbids lists of the given kinds.
+func serveNodes(t *testing.T, forbidden ...string) (kubeconfig string) {
 	t.Helper()
 	return serveLists(t, "../diagnose/latency/testdata/nodes.yaml", forbidden, "Node", "nodes", "Pod", "pods", "Event", "events")
 }
@@ -37,9 +37,9 @@ func serveLists(t *testing.T, file string, forbidden []string, pairs ...string) 
 	}
 	answers := map[string]any{
 		"/api":                  metav1.APIVersions{Versions: []string{"v1"}},
-		"/apis":                 groups(),
-		"/api/v1":               resources("v1", pairs...),
-		"/apis/karpenter.sh/v1": resources("karpenter.sh/v1", "NodeClaim", "nodeclaims"),
+		"/apis":                 makeGroupList(),
+		"/api/v1":               makeResourceList("v1", pairs...),
+		"/apis/karpenter.sh/v1": makeResourceList("karpenter.sh/v1", "NodeClaim", "nodeclaims"),
 	}
 	addList := func(path, kind string) {
 		items := slices.DeleteFunc(slices.Clone(all.Items), func(o map[string]any) bool { return o["kind"] != kind })
@@ -77,18 +77,18 @@ func serveLists(t *testing.T, file string, forbidden []string, pairs ...string) 
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
 	t.Cleanup(server.Close)
-	return kubeconfigOf(t, server.URL)
+	return writeServerKubeconfig(t, server.URL)
 }
 
-func groups() metav1.APIGroupList {
+func makeGroupList() metav1.APIGroupList {
 	version := metav1.GroupVersionForDiscovery{GroupVersion: "karpenter.sh/v1", Version: "v1"}
 	return metav1.APIGroupList{Groups: []metav1.APIGroup{
 		{Name: "karpenter.sh", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version},
 	}}
 }
 
-// resources returns a resource list of pairs of a kind and its resource.
-func resources(version string, pairs ...string) metav1.APIResourceList {
+// makeResourceList returns a resource list of pairs of a kind and its resource.
+func makeResourceList(version string, pairs ...string) metav1.APIResourceList {
 	list := metav1.APIResourceList{GroupVersion: version}
 	for i := 0; i < len(pairs); i += 2 {
 		list.APIResources = append(list.APIResources, metav1.APIResource{Kind: pairs[i], Name: pairs[i+1],
@@ -100,17 +100,17 @@ func resources(version string, pairs ...string) metav1.APIResourceList {
 // TestLatency compares the output for the example nodes with docs/how-to/latency.md and
 // docs/reference/latency.md.
 func TestLatency(t *testing.T) {
-	kubeconfig := listing(t)
+	kubeconfig := serveNodes(t)
 	docs := readDoc(t, "docs/how-to/latency.md") + readDoc(t, "docs/reference/latency.md")
 	for format, golden := range map[string]string{
 		"table": "testdata/latency.golden.txt", "wide": "testdata/latency-wide.golden.txt",
 		"markdown": "testdata/latency.golden.md",
 	} {
-		status, stdout, stderr := run(t, "", "latency", "--since", "0", "-o", format, "--kubeconfig", kubeconfig)
+		status, stdout, stderr := runCroft(t, "", "latency", "--since", "0", "-o", format, "--kubeconfig", kubeconfig)
 		if status != 0 || stderr != "" {
 			t.Fatalf("-o %s: exit status %d: %s", format, status, stderr)
 		}
-		isGolden(t, golden, stdout)
+		assertGolden(t, golden, stdout)
 		if format == "table" && !strings.Contains(docs, "```\n$ croft latency\n"+stdout+"```\n") {
 			t.Error("docs/how-to/latency.md does not show testdata/latency.golden.txt")
 		}
@@ -121,15 +121,15 @@ func TestLatency(t *testing.T) {
 			t.Error("docs/reference/latency.md does not show the second node of testdata/latency.golden.md")
 		}
 	}
-	_, stdout, _ := run(t, "", "latency", "--since", "0", "-o", "svg", "--kubeconfig", kubeconfig)
+	_, stdout, _ := runCroft(t, "", "latency", "--since", "0", "-o", "svg", "--kubeconfig", kubeconfig)
 	if picture, err := os.ReadFile("../../docs/reference/latency.svg"); err != nil || stdout != string(picture) {
 		t.Errorf("%v: -o svg does not draw docs/reference/latency.svg", err)
 	}
-	_, stdout, _ = run(t, "", "latency", "--since", "0", "-o", "prometheus", "--kubeconfig", kubeconfig)
+	_, stdout, _ = runCroft(t, "", "latency", "--since", "0", "-o", "prometheus", "--kubeconfig", kubeconfig)
 	if !strings.Contains(stdout, "# TYPE croft_node_phase_seconds histogram\n") {
 		t.Errorf("-o prometheus writes %s", stdout)
 	}
-	_, stdout, _ = run(t, "", "latency", "--since", "0", "--pool", "telco", "-o", "json", "--kubeconfig", kubeconfig)
+	_, stdout, _ = runCroft(t, "", "latency", "--since", "0", "--pool", "telco", "-o", "json", "--kubeconfig", kubeconfig)
 	var said struct {
 		Nodes []struct {
 			NodeClaim string
@@ -145,13 +145,13 @@ func TestLatency(t *testing.T) {
 
 // TestLatencyOfNothing expects success without nodes, and a message on standard error.
 func TestLatencyOfNothing(t *testing.T) {
-	kubeconfig := listing(t)
+	kubeconfig := serveNodes(t)
 	for args, says := range map[string]string{
 		"--since 1s":                   "there is no node that was requested in the last 1s; set a longer --since\n",
 		"--pool none --since 0":        "there is no node of pool none\n",
 		"--pool none --since 0 -o svg": "there is no node of pool none\n",
 	} {
-		status, stdout, stderr := run(t, "", append(strings.Fields("latency "+args), "--kubeconfig", kubeconfig)...)
+		status, stdout, stderr := runCroft(t, "", append(strings.Fields("latency "+args), "--kubeconfig", kubeconfig)...)
 		if status != 0 || stderr != says || (stdout != "") != strings.Contains(args, "svg") {
 			t.Errorf("%s: exit status %d: %q and %q", args, status, stdout, stderr)
 		}
@@ -162,7 +162,7 @@ func TestLatencyOfNothing(t *testing.T) {
 func TestLatencyRights(t *testing.T) {
 	all := []string{"nodes", "nodeclaims", "pods", "events"}
 	for _, forbidden := range [][]string{{"nodes"}, {"nodeclaims"}, {"pods"}, {"events"}, all} {
-		status, stdout, stderr := run(t, "", "latency", "--kubeconfig", listing(t, forbidden...))
+		status, stdout, stderr := runCroft(t, "", "latency", "--kubeconfig", serveNodes(t, forbidden...))
 		names := strings.Replace(strings.Join(forbidden, ", "), "nodeclaims", "nodeclaims.karpenter.sh", 1)
 		says := "croft: you may not read " + names +
 			": ask a platform admin for the right to list them in all namespaces\n"
@@ -174,18 +174,18 @@ func TestLatencyRights(t *testing.T) {
 
 // TestLatencyCompared compares saved nodes with the cluster's nodes, and two pools.
 func TestLatencyCompared(t *testing.T) {
-	kubeconfig := listing(t)
-	_, saved, _ := run(t, "", "latency", "--since", "0", "-o", "json", "--kubeconfig", kubeconfig)
+	kubeconfig := serveNodes(t)
+	_, saved, _ := runCroft(t, "", "latency", "--since", "0", "-o", "json", "--kubeconfig", kubeconfig)
 	saved = strings.ReplaceAll(saved, `"boot": 41`, `"boot": 20.5`)
 	compare := func(args string) (int, string, string) {
-		return run(t, saved, append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)...)
+		return runCroft(t, saved, append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)...)
 	}
 	docs := readDoc(t, "docs/how-to/latency.md")
 	status, stdout, stderr := compare("--pool telco --against-pool apps")
 	if status != 0 || stderr != "" {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
-	isGolden(t, "testdata/latency-pools.golden.txt", stdout)
+	assertGolden(t, "testdata/latency-pools.golden.txt", stdout)
 	if !strings.Contains(docs, "```\n$ croft latency --pool telco --against-pool apps\n"+stdout+"```\n") {
 		t.Error("docs/how-to/latency.md does not show testdata/latency-pools.golden.txt")
 	}
@@ -224,10 +224,10 @@ func TestLatencyCompared(t *testing.T) {
 
 // TestLatencyRefuses expects one line for each mistake in files and flags.
 func TestLatencyRefuses(t *testing.T) {
-	kubeconfig := listing(t)
-	log := write(t, "Nov 23 10:00:10 host systemd[1]: Reached target Timers.\n")
-	late := write(t, "Nov 23 10:30:00 host kernel: Linux version 6.1\n")
-	noTime := write(t, "nothing\n")
+	kubeconfig := serveNodes(t)
+	log := writeConfig(t, "Nov 23 10:00:10 host systemd[1]: Reached target Timers.\n")
+	late := writeConfig(t, "Nov 23 10:30:00 host kernel: Linux version 6.1\n")
+	noTime := writeConfig(t, "nothing\n")
 	const (
 		node    = "ip-10-0-2-110.ec2.internal"
 		nothing = "--journal " + node + ": the logs have no events of a boot before 2026-11-23T10:00:23Z, when the node " +
@@ -252,7 +252,7 @@ func TestLatencyRefuses(t *testing.T) {
 		"--journal " + node + "=" + late: nothing,
 	} {
 		args := append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)
-		status, stdout, stderr := run(t, `{}`, args...)
+		status, stdout, stderr := runCroft(t, `{}`, args...)
 		want := 2
 		if strings.HasPrefix(says, "there is nothing") {
 			want = 1
@@ -265,12 +265,12 @@ func TestLatencyRefuses(t *testing.T) {
 
 // TestLatencyJournal reads a node's logs from several files, and from a journal file.
 func TestLatencyJournal(t *testing.T) {
-	kubeconfig := listing(t)
+	kubeconfig := serveNodes(t)
 	const node = "ip-10-0-2-110.ec2.internal"
-	messages := write(t, "Nov 23 10:00:11 host kernel: Linux version 6.1\nNov 23 10:00:20 host systemd[1]: Starting Kubelet...\n")
-	cloudInit := write(t, "2026-11-23 10:00:13,100 - util.py[DEBUG]: Cloud-init v. 22.2.2 running 'modules:final' at\n"+
+	messages := writeConfig(t, "Nov 23 10:00:11 host kernel: Linux version 6.1\nNov 23 10:00:20 host systemd[1]: Starting Kubelet...\n")
+	cloudInit := writeConfig(t, "2026-11-23 10:00:13,100 - util.py[DEBUG]: Cloud-init v. 22.2.2 running 'modules:final' at\n"+
 		"2026-11-23 10:00:18,100 - util.py[DEBUG]: Cloud-init v. 22.2.2 finished at\n")
-	status, stdout, stderr := run(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig, "-o", "json",
+	status, stdout, stderr := runCroft(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig, "-o", "json",
 		"--journal", node+"="+messages, "--journal", node+"="+cloudInit)
 	var said struct {
 		Nodes []struct {
@@ -294,8 +294,8 @@ func TestLatencyJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, old, stderr := run(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig,
-		"--journal", node+"="+write(t, string(content)))
+	status, old, stderr := runCroft(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig,
+		"--journal", node+"="+writeConfig(t, string(content)))
 	const note = node + ": 19 events of its logs are older than its NodeClaim, and are omitted\n"
 	if status != 0 || !strings.Contains(old, note) {
 		t.Errorf("a journal file of another time: exit status %d: %s%s", status, old, stderr)

@@ -39,7 +39,7 @@ func TestLoginBadInput(t *testing.T) {
 		{"kubeconfig --tenant shop --robot x --kubelogin", 2, "--kubelogin and --robot exclude each other"},
 		{"kubeconfig token --robot x", 2, "--namespace (-n) is not set"},
 	} {
-		status, stdout, stderr := run(t, "", strings.Fields(test.line)...)
+		status, stdout, stderr := runCroft(t, "", strings.Fields(test.line)...)
 		if status != test.status || stdout != "" || !strings.Contains(stderr, test.wantText) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d: %s%s", test.line, status, stdout, stderr)
 		}
@@ -50,7 +50,7 @@ func TestLoginBadInput(t *testing.T) {
 		`{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}`: 1,
 	} {
 		t.Setenv("KUBERNETES_EXEC_INFO", asked)
-		if got, stdout, stderr := run(t, "", "login", "get-token", "--issuer", nowhere); got != status || stdout != "" || strings.Count(stderr, "\n") != 1 {
+		if got, stdout, stderr := runCroft(t, "", "login", "get-token", "--issuer", nowhere); got != status || stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit status %d: %s%s", asked, got, stdout, stderr)
 		}
 	}
@@ -73,7 +73,7 @@ func TestLoginSanitizes(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	issuer = server.URL
-	status, stdout, stderr := run(t, "", "login", "--device", "--no-browser", "--issuer", issuer, "--issuer-certificate-authority", authorityOf(t, server))
+	status, stdout, stderr := runCroft(t, "", "login", "--device", "--no-browser", "--issuer", issuer, "--issuer-certificate-authority", writeAuthority(t, server))
 	if status != 1 || stdout != "" || strings.ContainsAny(stderr, "\x1b\x07") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, `\x1b`) {
 		t.Errorf("exit status %d: %q", status, stderr)
 	}
@@ -82,7 +82,7 @@ func TestLoginSanitizes(t *testing.T) {
 // TestKubeconfig runs in `make test`. It expects croft kubeconfig to write flags that croft
 // login reads, and to keep the file's other entries.
 func TestKubeconfig(t *testing.T) {
-	file := kubeconfigOf(t, "https://127.0.0.1:1")
+	file := writeServerKubeconfig(t, "https://127.0.0.1:1")
 	t.Setenv("KUBECONFIG", file)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	wanted := []string{
@@ -90,7 +90,7 @@ func TestKubeconfig(t *testing.T) {
 		"--scope", "groups,email", "--device", "--write",
 	}
 	for range 2 { // a second run changes nothing
-		if status, stdout, stderr := run(t, "", wanted...); status != 0 || stdout != "" || !strings.Contains(stderr, "croft-shop") {
+		if status, stdout, stderr := runCroft(t, "", wanted...); status != 0 || stdout != "" || !strings.Contains(stderr, "croft-shop") {
 			t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
 		}
 	}
@@ -110,12 +110,12 @@ func TestKubeconfig(t *testing.T) {
 		t.Errorf("the plugin is called with %s", got)
 	}
 	// croft login without flags uses the context's provider.
-	if status, _, stderr := run(t, "", "login"); status != 1 || !strings.Contains(stderr, "cannot reach the identity provider https://127.0.0.1:1/realm") {
+	if status, _, stderr := runCroft(t, "", "login"); status != 1 || !strings.Contains(stderr, "cannot reach the identity provider https://127.0.0.1:1/realm") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 }
 
-func authorityOf(t *testing.T, server *httptest.Server) string {
+func writeAuthority(t *testing.T, server *httptest.Server) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ca.crt")
 	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

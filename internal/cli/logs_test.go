@@ -45,7 +45,7 @@ clusters: [{name: here, cluster: {server: %q}}]}`, server.URL)
 		{"8", []string{`verb="GET" url="` + server.URL + "/", "Content-Type", "a long body"}, []string{"secret-token"}},
 	} {
 		t.Run(test.verbosity, func(t *testing.T) {
-			_, stdout, stderr := run(t, "", "status", "--kubeconfig", file, "-v", test.verbosity)
+			_, stdout, stderr := runCroft(t, "", "status", "--kubeconfig", file, "-v", test.verbosity)
 			for _, part := range test.prints {
 				if !strings.Contains(stderr, part) {
 					t.Errorf("standard error lacks %s:\n%s", part, stderr)
@@ -74,7 +74,7 @@ func TestLogFlags(t *testing.T) {
 		"operator --log-level debug --log-format": "croft operator: --log-format needs a value",
 	} {
 		t.Run(line, func(t *testing.T) {
-			status, stdout, stderr := run(t, "", strings.Fields(line)...)
+			status, stdout, stderr := runCroft(t, "", strings.Fields(line)...)
 			if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 				t.Errorf("exit status %d: %s%s\nwant %s", status, stdout, stderr, want)
 			}

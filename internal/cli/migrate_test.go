@@ -54,7 +54,7 @@ func TestMigrateBadInput(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			status, stdout, stderr := run(t, "", "migrate", "-f", dir, "--cluster-name", "demo")
+			status, stdout, stderr := runCroft(t, "", "migrate", "-f", dir, "--cluster-name", "demo")
 			if status != 2 {
 				t.Errorf("exit status %d, want 2", status)
 			}
@@ -64,7 +64,7 @@ func TestMigrateBadInput(t *testing.T) {
 			if !strings.Contains(stdout, "  shop:\n    pool: jobs\n") || !strings.Contains(stderr, "1 tenant; values of the input kept") {
 				t.Errorf("the rest is missing:\n%s%s", stdout, stderr)
 			}
-			if status, _, stderr := run(t, stdout, "check", "-f", "-"); status != 0 {
+			if status, _, stderr := runCroft(t, stdout, "check", "-f", "-"); status != 0 {
 				t.Errorf("croft check refuses what was written: %s\n%s", stderr, stdout)
 			}
 		})
@@ -75,14 +75,14 @@ func TestMigrateBadInput(t *testing.T) {
 // set-ups.
 func TestMigratedIsGood(t *testing.T) {
 	for _, document := range []string{"000", "001", "002"} {
-		status, stdout, stderr := run(t, "", "migrate", "-f", filepath.Join(documents, document), "--cluster-name", "demo")
+		status, stdout, stderr := runCroft(t, "", "migrate", "-f", filepath.Join(documents, document), "--cluster-name", "demo")
 		if status != 0 {
 			t.Fatalf("exit status %d: %s", status, stderr)
 		}
 		if strings.Contains(stdout, "$") {
 			t.Errorf("a variable is left:\n%s", stdout)
 		}
-		if status, _, stderr := run(t, stdout, "check", "-f", "-"); status != 0 {
+		if status, _, stderr := runCroft(t, stdout, "check", "-f", "-"); status != 0 {
 			t.Errorf("croft check refuses what was made of %s: %s", document, stderr)
 		}
 	}
@@ -99,7 +99,7 @@ func TestMigrateOutput(t *testing.T) {
 	if err := os.WriteFile(context, append(data, "\n    context: reserved\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, stdout, stderr := run(t, "", "migrate", "-f", filepath.Join(documents, "000", "pool-a.yaml"), "-f", context, "--cluster-name", "demo", "--out", out, "--report", "json")
+	status, stdout, stderr := runCroft(t, "", "migrate", "-f", filepath.Join(documents, "000", "pool-a.yaml"), "-f", context, "--cluster-name", "demo", "--out", out, "--report", "json")
 	if status != 0 || stdout != "" {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
@@ -108,7 +108,7 @@ func TestMigrateOutput(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	status, stdout, stderr = run(t, aPool+"---\n"+onIt, "migrate", "-f", "-", "--cluster-name", "demo", "--report", "json")
+	status, stdout, stderr = runCroft(t, aPool+"---\n"+onIt, "migrate", "-f", "-", "--cluster-name", "demo", "--report", "json")
 	var report struct {
 		Summary  map[string]int
 		Problems []string
@@ -120,14 +120,14 @@ func TestMigrateOutput(t *testing.T) {
 	if report.Summary["tenants"] != 1 || report.Problems == nil || len(report.Findings) == 0 || report.Findings[0].File != "standard input" {
 		t.Errorf("%+v\n%s", report, stdout)
 	}
-	status, _, stderr = run(t, aPool, "migrate", "-f", "-", "--report", "json")
+	status, _, stderr = runCroft(t, aPool, "migrate", "-f", "-", "--report", "json")
 	if err := json.Unmarshal([]byte(stderr), &report); err != nil || status != 2 || len(report.Problems) == 0 {
 		t.Errorf("exit status %d, %v: %s", status, err, stderr)
 	}
 	for _, args := range [][]string{
 		{"migrate"}, {"migrate", "-f", "nowhere.yaml"}, {"migrate", "-f", documents, "--report", "html"}, {"migrate", "-f", documents, "--node-class", "aws"}, {"migrate", "-f", t.TempDir()},
 	} {
-		if status, _, stderr := run(t, "", args...); status != 2 || strings.Count(stderr, "\n") != 1 {
+		if status, _, stderr := runCroft(t, "", args...); status != 2 || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d: %s", strings.Join(args, " "), status, stderr)
 		}
 	}

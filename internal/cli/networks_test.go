@@ -13,11 +13,11 @@ func TestNetworksPlan(t *testing.T) {
 		"plan.txt": "table", "plan.sh": "cli", "plan.cloudformation.yaml": "cloudformation", "plan.tf.json": "terraform", "plan.json": "json",
 	} {
 		t.Run(golden, func(t *testing.T) {
-			status, got, stderr := run(t, "", "networks", "plan", "-f", "../../examples/networks.yaml", "-o", output)
+			status, got, stderr := runCroft(t, "", "networks", "plan", "-f", "../../examples/networks.yaml", "-o", output)
 			if status != 0 || stderr != "" {
 				t.Fatalf("exit status %d: %s", status, stderr)
 			}
-			isGolden(t, filepath.Join("testdata", "networks", golden), got)
+			assertGolden(t, filepath.Join("testdata", "networks", golden), got)
 		})
 	}
 }
@@ -25,19 +25,19 @@ func TestNetworksPlan(t *testing.T) {
 // TestNetworksPlanRefuses tests a pool whose nodes have too few network interfaces for its
 // networks.
 func TestNetworksPlanRefuses(t *testing.T) {
-	file := write(t, `platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}
+	file := writeConfig(t, `platform: {clusterName: demo, nodeClass: {aws: {role: nodes}}}
 secondaryNetworks:
   n4: {zones: [{zone: a, subnet: s, cidr: 10.0.4.0/24, podCIDR: 10.0.4.32/27}]}
   n6: {zones: [{zone: a, subnet: t, cidr: 10.0.6.0/24, podCIDR: 10.0.6.32/27}]}
 pools: {telco: {secondaryNetworks: [n4, n6], instances: {instanceTypes: [t3.nano]}}}
 `)
-	status, stdout, stderr := run(t, "", "networks", "plan", "-f", file)
+	status, stdout, stderr := runCroft(t, "", "networks", "plan", "-f", file)
 	const want = "croft.yaml:5: pools.telco.secondaryNetworks: a node needs 3 network interfaces, its own and one for each of n4, n6, " +
 		"and t3.nano has 2; leave out t3.nano, or networks"
 	if status != 2 || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit status %d: %s%s", status, stderr, stdout)
 	}
-	status, stdout, stderr = run(t, "", "networks", "plan", "-f", "../../examples/two-tenants.yaml")
+	status, stdout, stderr = runCroft(t, "", "networks", "plan", "-f", "../../examples/two-tenants.yaml")
 	if status != 0 || stdout != "" || stderr != "croft: the file has no secondaryNetworks\n" {
 		t.Errorf("a file without networks: exit status %d: %s%s", status, stderr, stdout)
 	}

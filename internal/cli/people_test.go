@@ -61,7 +61,7 @@ func startPeople(t *testing.T) *people {
 		t.Skip("starts a control plane")
 	}
 	p := &people{Cluster: sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers}), t: t}
-	p.admin = p.client(p.Config)
+	p.admin = p.newClient(p.Config)
 	if _, err := install.Install(t.Context(), p.admin, install.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func startPeople(t *testing.T) *people {
 	return p
 }
 
-func (p *people) client(config *rest.Config) client.Client {
+func (p *people) newClient(config *rest.Config) client.Client {
 	p.t.Helper()
 	c, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
@@ -100,8 +100,8 @@ func (p *people) client(config *rest.Config) client.Client {
 	return c
 }
 
-// config returns the client configuration of a user in a group.
-func (p *people) config(group string) *rest.Config {
+// newConfig returns the client configuration of a user in a group.
+func (p *people) newConfig(group string) *rest.Config {
 	p.t.Helper()
 	config, err := p.ConfigFor("jane", group)
 	if err != nil {
@@ -110,10 +110,10 @@ func (p *people) config(group string) *rest.Config {
 	return config
 }
 
-// kubeconfig writes a kubeconfig of a user in a group, with a namespace in its context.
-func (p *people) kubeconfig(group, namespace string) string {
+// writeKubeconfig writes a kubeconfig of a user in a group, with a namespace in its context.
+func (p *people) writeKubeconfig(group, namespace string) string {
 	p.t.Helper()
-	c := p.config(group)
+	c := p.newConfig(group)
 	file := clientcmdapi.NewConfig()
 	file.Clusters["c"] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData, CertificateAuthority: c.CAFile}
 	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{
@@ -128,7 +128,7 @@ func (p *people) kubeconfig(group, namespace string) string {
 	return path
 }
 
-func (p *people) eventually(t *testing.T, what string, holds func(context.Context) error) {
+func (p *people) awaitCondition(t *testing.T, what string, holds func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {

@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/rules/attack"
 )
 
-// protectsTenants expects the API server and the commands to keep a protected tenant, for an
+// testTenantProtection expects the API server and the commands to keep a protected tenant, for an
 // administrator of the cluster too, and to delete it after a change of its own ended the protection.
-func protectsTenants(t *testing.T, d *declaring) {
+func testTenantProtection(t *testing.T, d *declaringCluster) {
 	file := estateOfTwo + "  bank: {pool: apps, namespaces: [bank, bank-ci], protect: true}\n"
-	if status, _, stderr := d.croft(t, "", "apply --wait=false -f "+write(t, file)); status != 0 {
+	if status, _, stderr := d.runCroft(t, "", "apply --wait=false -f "+writeConfig(t, file)); status != 0 {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
 	bank := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "bank"}}
@@ -40,12 +40,12 @@ func protectsTenants(t *testing.T, d *declaring) {
 		}
 	}
 	for line, want := range map[string]string{
-		"apply --prune --yes -f " + write(t, edited(t, estateOfTwo, `"10"`, `"14"`)): "in the cluster, not in this file: Tenant/bank: spec.protect: ",
-		"apply -f " + write(t, edited(t, file, "[bank, bank-ci]", "[bank]")):         "tenants.bank.namespaces: the tenant is protected",
+		"apply --prune --yes -f " + writeConfig(t, replaceParts(t, estateOfTwo, `"10"`, `"14"`)): "in the cluster, not in this file: Tenant/bank: spec.protect: ",
+		"apply -f " + writeConfig(t, replaceParts(t, file, "[bank, bank-ci]", "[bank]")):         "tenants.bank.namespaces: the tenant is protected",
 		"delete tenant bank --yes": "spec.protect protects from deletion: tenant bank",
 		"uninstall --all --yes":    "spec.protect protects from deletion: tenant bank",
 	} {
-		status, stdout, stderr := d.croft(t, "", line)
+		status, stdout, stderr := d.runCroft(t, "", line)
 		if status != 2 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
 			t.Errorf("%s: exit status %d: %s%s", line, status, stdout, stderr)
 		}
@@ -54,7 +54,7 @@ func protectsTenants(t *testing.T, d *declaring) {
 	if err := d.admin.Get(t.Context(), client.ObjectKey{Name: "shop"}, &shop); err != nil || shop.Spec.Quota.Pods().String() != "10" {
 		t.Errorf("a refused apply changed tenant shop: %v, %v", err, shop.Spec.Quota)
 	}
-	status, stdout, stderr := d.croft(t, "", "diff --prune -f "+write(t, estateOfTwo))
+	status, stdout, stderr := d.runCroft(t, "", "diff --prune -f "+writeConfig(t, estateOfTwo))
 	if status != 1 || !strings.Contains(stdout, "croft apply refuses the change of tenant bank: ") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
@@ -62,7 +62,7 @@ func protectsTenants(t *testing.T, d *declaring) {
 	if err := patch(`{"protect":false}`); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := d.croft(t, "", "apply --prune --yes --wait=false -f "+write(t, estateOfTwo)); status != 0 {
+	if status, _, stderr := d.runCroft(t, "", "apply --prune --yes --wait=false -f "+writeConfig(t, estateOfTwo)); status != 0 {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	if err := d.admin.Get(t.Context(), client.ObjectKeyFromObject(bank), bank); !apierrors.IsNotFound(err) {

@@ -20,34 +20,34 @@ var update = flag.Bool("update", false, "write testdata anew from what croft ren
 // policy is reviewed once. After a change, run `go test ./internal/cli -update` and review
 // the diff.
 func TestRender(t *testing.T) {
-	first := rendered(t, "../../examples/two-tenants.yaml")
-	isGolden(t, "testdata/two-tenants.golden.yaml", strings.Join(first, separator))
+	first := renderFile(t, "../../examples/two-tenants.yaml")
+	assertGolden(t, "testdata/two-tenants.golden.yaml", strings.Join(first, separator))
 	policies := map[string]string{}
 	for _, object := range first {
-		policies[policyOf(object)] = object
+		policies[findPolicyName(object)] = object
 	}
 	for _, name := range []string{"gatekeeper", "every-field"} {
 		var different []string
-		for _, object := range rendered(t, "testdata/"+name+".yaml") {
-			policy := policyOf(object)
+		for _, object := range renderFile(t, "testdata/"+name+".yaml") {
+			policy := findPolicyName(object)
 			if before, known := policies[policy]; known && policy != "" {
-				object = difference(t, policy, before, object)
+				object = diffPolicies(t, policy, before, object)
 			}
 			if object != "" {
 				different = append(different, object)
 			}
 		}
-		isGolden(t, "testdata/"+name+".golden.txt", strings.Join(different, separator))
+		assertGolden(t, "testdata/"+name+".golden.txt", strings.Join(different, separator))
 	}
 }
 
 // separator separates the objects of a rendered file.
 const separator = "---\n"
 
-// rendered returns the objects that croft renders from a file.
-func rendered(t *testing.T, file string) []string {
+// renderFile returns the objects that croft renders from a file.
+func renderFile(t *testing.T, file string) []string {
 	t.Helper()
-	status, got, stderr := run(t, "", "render", "-f", file)
+	status, got, stderr := runCroft(t, "", "render", "-f", file)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
@@ -58,8 +58,8 @@ func rendered(t *testing.T, file string) []string {
 // their bindings and ClusterRoles.
 var policyKind = regexp.MustCompile(`(?s)\nkind: ((?:Validating|Mutating)AdmissionPolicy(?:Binding)?|ClusterRole)\n.*?\n  name: (\S+)\n`)
 
-// policyOf returns a policy's kind and name, or "" for any other object.
-func policyOf(object string) string {
+// findPolicyName returns a policy's kind and name, or "" for any other object.
+func findPolicyName(object string) string {
 	found := policyKind.FindStringSubmatch(object)
 	if found == nil {
 		return ""
@@ -67,8 +67,8 @@ func policyOf(object string) string {
 	return found[1] + " " + found[2]
 }
 
-// difference returns a unified diff of two policies, or "" if they are the same.
-func difference(t *testing.T, name, before, after string) string {
+// diffPolicies returns a unified diff of two policies, or "" if they are the same.
+func diffPolicies(t *testing.T, name, before, after string) string {
 	t.Helper()
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: difflib.SplitLines(before), B: difflib.SplitLines(after), FromFile: "two-tenants: " + name, ToFile: name, Context: 1,
@@ -79,8 +79,8 @@ func difference(t *testing.T, name, before, after string) string {
 	return text
 }
 
-// isGolden compares croft's output with a golden file.
-func isGolden(t *testing.T, path, got string) {
+// assertGolden compares croft's output with a golden file.
+func assertGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
@@ -104,9 +104,9 @@ func TestRenderIsDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, first, _ := run(t, "", "render", "-f", example)
+		_, first, _ := runCroft(t, "", "render", "-f", example)
 		for range 5 {
-			status, again, stderr := run(t, string(content), "render", "-f", "-")
+			status, again, stderr := runCroft(t, string(content), "render", "-f", "-")
 			if status != 0 {
 				t.Fatal(stderr)
 			}
@@ -126,7 +126,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 // must be the same, and no object may have a field that the file leaves out.
 func TestRenderObjects(t *testing.T) {
 	for _, example := range []string{"../../examples/platform.yaml", "../../examples/aws.yaml", "../../examples/networks.yaml", "testdata/every-field.yaml"} {
-		status, objects, stderr := run(t, "", "render", "--objects", "-f", example)
+		status, objects, stderr := runCroft(t, "", "render", "--objects", "-f", example)
 		if status != 0 {
 			t.Fatal(stderr)
 		}
@@ -138,9 +138,9 @@ func TestRenderObjects(t *testing.T) {
 		if strings.Contains(objects, "deletion: Retain") && !strings.Contains(example, "every") || strings.Contains(objects, "status:") || strings.Contains(objects, "NetworkPolicy\n") {
 			t.Errorf("%s: defaults, a status or walls are rendered:\n%s", example, objects)
 		}
-		_, again, _ := run(t, objects, "render", "--objects", "-f", "-")
-		_, want, _ := run(t, "", "render", "-f", example)
-		_, got, stderr := run(t, objects, "render", "-f", "-")
+		_, again, _ := runCroft(t, objects, "render", "--objects", "-f", "-")
+		_, want, _ := runCroft(t, "", "render", "-f", example)
+		_, got, stderr := runCroft(t, objects, "render", "-f", "-")
 		if want != got || again != objects {
 			t.Errorf("%s: the objects have other walls than the file: %s", example, stderr)
 		}
@@ -151,11 +151,11 @@ func TestRenderObjects(t *testing.T) {
 // file. TestDex in internal/access/login logs in with it.
 func TestRenderDex(t *testing.T) {
 	issuer := "https://dex.example.org/dex"
-	status, got, stderr := run(t, "", "render", "-f", "../../examples/platform.yaml", "--dex", "--issuer", issuer)
+	status, got, stderr := runCroft(t, "", "render", "-f", "../../examples/platform.yaml", "--dex", "--issuer", issuer)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	isGolden(t, "testdata/dex.golden.yaml", got)
+	assertGolden(t, "testdata/dex.golden.yaml", got)
 
 	for _, test := range []struct{ flags, wantText string }{
 		{"--dex", "--issuer is not set"},
@@ -166,7 +166,7 @@ func TestRenderDex(t *testing.T) {
 		{"--client-id kubernetes", "--client-id has no effect here: it is for --dex"},
 	} {
 		args := append([]string{"render", "-f", "../../examples/platform.yaml"}, strings.Fields(test.flags)...)
-		status, stdout, stderr := run(t, "", args...)
+		status, stdout, stderr := runCroft(t, "", args...)
 		if status != 2 || stdout != "" || !strings.Contains(stderr, test.wantText) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft render %s: exit status %d: %s%s", test.flags, status, stdout, stderr)
 		}
@@ -177,16 +177,16 @@ func TestRenderDex(t *testing.T) {
 // file.
 func TestRenderArgoCD(t *testing.T) {
 	const file = "testdata/argocd.yaml"
-	status, got, stderr := run(t, "", "render", "-f", file, "--argocd")
+	status, got, stderr := runCroft(t, "", "render", "-f", file, "--argocd")
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	isGolden(t, "testdata/argocd.golden.yaml", got)
-	status, all, stderr := run(t, "", "render", "-f", file)
+	assertGolden(t, "testdata/argocd.golden.yaml", got)
+	status, all, stderr := runCroft(t, "", "render", "-f", file)
 	if status != 0 || strings.Contains(all, "argoproj.io/v1alpha1") || strings.Contains(all, "kind: Kustomization") || !strings.Contains(all, "name: croft-deployer") {
 		t.Errorf("exit status %d %s: croft's own objects are to hold the deployer, and none of Flux or Argo CD", status, stderr)
 	}
-	if status, got, stderr := run(t, "", "render", "-f", file, "--argocd", "--argocd-namespace", "gitops"); status != 0 || strings.Count(got, "\n  namespace: gitops\n") != 5 {
+	if status, got, stderr := runCroft(t, "", "render", "-f", file, "--argocd", "--argocd-namespace", "gitops"); status != 0 || strings.Count(got, "\n  namespace: gitops\n") != 5 {
 		t.Errorf("exit status %d %s, printed %s", status, stderr, got)
 	}
 	for _, test := range []struct{ flags, wantText string }{
@@ -195,7 +195,7 @@ func TestRenderArgoCD(t *testing.T) {
 		{"-f " + file + " --argocd-namespace gitops", "--argocd-namespace has no effect here: it is for --argocd"},
 		{"-f " + file + " --argocd --dex", "--argocd and --dex exclude each other"},
 	} {
-		status, stdout, stderr := run(t, "", append([]string{"render"}, strings.Fields(test.flags)...)...)
+		status, stdout, stderr := runCroft(t, "", append([]string{"render"}, strings.Fields(test.flags)...)...)
 		if status != 2 || stdout != "" || !strings.Contains(stderr, test.wantText) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft render %s: exit status %d: %s%s", test.flags, status, stdout, stderr)
 		}
@@ -205,9 +205,9 @@ func TestRenderArgoCD(t *testing.T) {
 // TestUserDataFile expects files that croft.yaml names to be read relative to croft.yaml,
 // in any working directory.
 func TestUserDataFile(t *testing.T) {
-	file := write(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes, userDataFile: boot/script.sh}}}\npools: {apps: {}}\n")
+	file := writeConfig(t, "platform: {clusterName: demo, nodeClass: {aws: {role: nodes, userDataFile: boot/script.sh}}}\npools: {apps: {}}\n")
 	script := filepath.Join(filepath.Dir(file), "boot", "script.sh")
-	if status, _, stderr := run(t, "", "render", "-f", file); status != 2 || stderr != file+":1: platform.nodeClass.aws.userDataFile: "+script+": there is no such file\n" {
+	if status, _, stderr := runCroft(t, "", "render", "-f", file); status != 2 || stderr != file+":1: platform.nodeClass.aws.userDataFile: "+script+": there is no such file\n" {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {
@@ -216,7 +216,7 @@ func TestUserDataFile(t *testing.T) {
 	if err := os.WriteFile(script, []byte("echo hello\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, stdout, stderr := run(t, "", "render", "-f", file); status != 0 || !strings.Contains(stdout, "  userData: |\n    echo hello\n") {
+	if status, stdout, stderr := runCroft(t, "", "render", "-f", file); status != 0 || !strings.Contains(stdout, "  userData: |\n    echo hello\n") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 }

@@ -75,7 +75,7 @@ func TestCheckAllowed(t *testing.T) {
 func TestRights(t *testing.T) {
 	sandbox.EndToEnd(t)
 	p := startPeople(t)
-	file := write(t, strings.Replace(peopled, "requests.cpu: 4", "requests.cpu: 5", 1))
+	file := writeConfig(t, strings.Replace(peopled, "requests.cpu: 4", "requests.cpu: 5", 1))
 	commands := map[string]ranCommand{
 		"croft status":              {[]string{"status"}, []int{1}, "shop"},
 		"croft diff -f FILE":        {[]string{"diff", "-f", file}, []int{1}, "ResourceQuota"},
@@ -94,13 +94,13 @@ func TestRights(t *testing.T) {
 		"croft install":             {[]string{"install", "--image", "croft:test"}, []int{0}, "croft"},
 	}
 	columns := []string{"platform-admins", "platform-auditors", "oidc:devs"}
-	rows := documented(t)
+	rows := readRightsTable(t)
 	if len(rows) != len(commands) {
 		t.Fatalf("docs/reference/rights.md has %d commands, and this test %d", len(rows), len(commands))
 	}
 	// The group with write access runs last.
 	for i := len(columns) - 1; i >= 0; i-- {
-		kubeconfig := p.kubeconfig(columns[i], "")
+		kubeconfig := p.writeKubeconfig(columns[i], "")
 		for _, name := range slices.Sorted(maps.Keys(rows)) {
 			t.Run(strings.ReplaceAll(columns[i]+" "+name, "/", " "), func(t *testing.T) {
 				t.Chdir(t.TempDir()) // support-bundle writes its file there
@@ -108,7 +108,7 @@ func TestRights(t *testing.T) {
 				if !ok {
 					t.Fatal("docs/reference/rights.md documents a command that this test does not run")
 				}
-				status, stdout, stderr := run(t, "", append(command.args, "--kubeconfig", kubeconfig)...)
+				status, stdout, stderr := runCroft(t, "", append(command.args, "--kubeconfig", kubeconfig)...)
 				may, err := command.checkAllowed(status, stdout+stderr)
 				if err != nil {
 					t.Errorf("%v:\n%s%s", err, stdout, stderr)
@@ -119,15 +119,15 @@ func TestRights(t *testing.T) {
 		}
 	}
 	t.Run("an auditor's diff shows the walls", func(t *testing.T) {
-		changed := write(t, strings.Replace(peopled, "requests.cpu: 4", "requests.cpu: 7", 1))
-		status, stdout, stderr := run(t, "", "diff", "-f", changed, "--kubeconfig", p.kubeconfig("platform-auditors", ""))
+		changed := writeConfig(t, strings.Replace(peopled, "requests.cpu: 4", "requests.cpu: 7", 1))
+		status, stdout, stderr := runCroft(t, "", "diff", "-f", changed, "--kubeconfig", p.writeKubeconfig("platform-auditors", ""))
 		if status != 1 || !strings.Contains(stdout, "ResourceQuota") || stderr != "" {
 			t.Errorf("exit status %d:\n%s%s", status, stdout, stderr)
 		}
 	})
 	t.Run("an auditor's diff shows what goes", func(t *testing.T) {
-		changed := write(t, strings.Replace(peopled, ", count/secrets: 10", "", 1))
-		status, stdout, stderr := run(t, "", "diff", "-f", changed, "--kubeconfig", p.kubeconfig("platform-auditors", ""))
+		changed := writeConfig(t, strings.Replace(peopled, ", count/secrets: 10", "", 1))
+		status, stdout, stderr := runCroft(t, "", "diff", "-f", changed, "--kubeconfig", p.writeKubeconfig("platform-auditors", ""))
 		if status != 1 || !strings.Contains(stdout, "-    count/secrets:") || stderr != "" {
 			t.Errorf("exit status %d:\n%s%s", status, stdout, stderr)
 		}
@@ -140,8 +140,8 @@ func TestRights(t *testing.T) {
 	t.Run("policies of charts", p.testCharts)
 }
 
-// documented returns the table of docs/reference/rights.md.
-func documented(t *testing.T) map[string][]bool {
+// readRightsTable returns the table of docs/reference/rights.md.
+func readRightsTable(t *testing.T) map[string][]bool {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/reference/rights.md")
 	if err != nil {
@@ -161,7 +161,7 @@ func (p *people) testAddons(t *testing.T) {
 		"oidc:devs":   {"create servicemonitors.monitoring.coreos.com": true, "create podmonitors.monitoring.coreos.com": false, "list reports.example.org": true, "create reports.example.org": false},
 		"oidc:guests": {"list servicemonitors.monitoring.coreos.com": true, "create servicemonitors.monitoring.coreos.com": false},
 	} {
-		c := p.client(p.config(who))
+		c := p.newClient(p.newConfig(who))
 		for question, want := range may {
 			verb, kind, _ := strings.Cut(question, " ")
 			resource, group, _ := strings.Cut(kind, ".")
@@ -183,7 +183,7 @@ func (p *people) testAddons(t *testing.T) {
 // testMe fails if croft me does not show a tenant's member their namespaces, roles and
 // quota.
 func (p *people) testMe(t *testing.T) {
-	p.eventually(t, "the quota is counted", func(ctx context.Context) error {
+	p.awaitCondition(t, "the quota is counted", func(ctx context.Context) error {
 		var quotas corev1.ResourceQuotaList
 		if err := p.admin.List(ctx, &quotas, client.InNamespace("shop-dev")); err != nil {
 			return err
@@ -208,7 +208,7 @@ func (p *people) testMe(t *testing.T) {
 		"nobody's, admin": {"platform-admins", "default", 2, []string{"namespace default belongs to no tenant"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, stdout, stderr := run(t, "", "me", "--kubeconfig", p.kubeconfig(c.group, c.namespace))
+			status, stdout, stderr := runCroft(t, "", "me", "--kubeconfig", p.writeKubeconfig(c.group, c.namespace))
 			if status != c.status {
 				t.Errorf("exit status %d, want %d", status, c.status)
 			}
@@ -220,7 +220,7 @@ func (p *people) testMe(t *testing.T) {
 		})
 	}
 	t.Run("yaml", func(t *testing.T) {
-		_, stdout, _ := run(t, "", "me", "-n", "shop-dev", "-o", "yaml", "--kubeconfig", p.kubeconfig("oidc:devs", ""))
+		_, stdout, _ := runCroft(t, "", "me", "-n", "shop-dev", "-o", "yaml", "--kubeconfig", p.writeKubeconfig("oidc:devs", ""))
 		var read struct {
 			Tenant     string `json:"tenant"`
 			Namespaces []struct {

@@ -21,8 +21,8 @@ func TestSecurityDoc(t *testing.T) {
 	if !found {
 		t.Fatalf("%s says nothing of others", doc)
 	}
-	attacks, references := listedAttacks(t)
-	tests := testNames(t)
+	attacks, references := listAttacks(t)
+	tests := listTestNames(t)
 	row := regexp.MustCompile(`(?m)^\| (.+) \| (.+) \| (.+) \|$`)
 	stopper := regexp.MustCompile("`([^`]+)`")
 	vulnerability := regexp.MustCompile(`\[(CVE-\d{4}-\d+|GHSA-[-0-9a-z]+)\]\(https://\S+?/((?:CVE|GHSA)-[-0-9a-z]+)\)`)
@@ -58,14 +58,14 @@ func TestSecurityDoc(t *testing.T) {
 	}
 }
 
-// listedAttacks returns the names of the attacks that croft verify lists for a Platform
+// listAttacks returns the names of the attacks that croft verify lists for a Platform
 // with every feature that has attacks of its own. It also returns the CVEs that they refer
 // to.
-func listedAttacks(t *testing.T) (names map[string]bool, cves []string) {
+func listAttacks(t *testing.T) (names map[string]bool, cves []string) {
 	t.Helper()
-	file := write(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, elevation: {approvers: [approvers]}}\n"+
+	file := writeConfig(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, elevation: {approvers: [approvers]}}\n"+
 		"pools: {apps: {}}\ntenants: {shop: {pool: apps}}\n")
-	status, stdout, stderr := run(t, "", "verify", "--list", "-f", file, "-o", "json")
+	status, stdout, stderr := runCroft(t, "", "verify", "--list", "-f", file, "-o", "json")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
@@ -93,8 +93,8 @@ func listedAttacks(t *testing.T) (names map[string]bool, cves []string) {
 	return names, slices.Sorted(maps.Keys(known))
 }
 
-// testNames returns the names of croft's tests.
-func testNames(t *testing.T) map[string]bool {
+// listTestNames returns the names of croft's tests.
+func listTestNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)

@@ -22,8 +22,8 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// skewed is a cluster whose operator has another version than croft.
-type skewed struct {
+// skewedCluster is a cluster whose operator has another version than croft.
+type skewedCluster struct {
 	*sandbox.Cluster
 	admin client.Client
 }
@@ -38,60 +38,60 @@ func TestVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &skewed{cluster, admin}
+	s := &skewedCluster{cluster, admin}
 	was := version.Version
 	t.Cleanup(func() { version.Version = was })
 
 	version.Version = "v0.1.0"
 	if sandbox.All() {
-		s.newCluster(t)
+		s.testNewCluster(t)
 	}
-	s.expect(t, "install --image croft:v0.1.0", 0)
-	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "0 objects would be created, 0 changed")
-	s.expect(t, "install --image croft:v0.2.0 --dry-run", 0, "-        image: croft:v0.1.0", "+        image: croft:v0.2.0", "0 objects would be created, 1 changed")
-	file := write(t, good)
-	s.expect(t, "apply --wait=false -f "+file, 0)
-	s.expect(t, "version", 0, "croft v0.1.0", "operator unknown: no operator has run yet")
+	s.expectCroft(t, "install --image croft:v0.1.0", 0)
+	s.expectCroft(t, "install --image croft:v0.1.0 --dry-run", 0, "0 objects would be created, 0 changed")
+	s.expectCroft(t, "install --image croft:v0.2.0 --dry-run", 0, "-        image: croft:v0.1.0", "+        image: croft:v0.2.0", "0 objects would be created, 1 changed")
+	file := writeConfig(t, good)
+	s.expectCroft(t, "apply --wait=false -f "+file, 0)
+	s.expectCroft(t, "version", 0, "croft v0.1.0", "operator unknown: no operator has run yet")
 
-	s.operator(t, "v0.2.0")
-	s.takeField(t)
+	s.writeHeartbeat(t, "v0.2.0")
+	s.removeField(t)
 	newer := "the operator is croft v0.2.0, and this is the older croft v0.1.0"
-	s.expect(t, "version", 0, "operator v0.2.0", "this croft is v0.1.0, and the operator is v0.2.0: use the operator's version of croft")
-	s.expect(t, "version -o json", 0, `"operator": "v0.2.0"`, `"skew": "this croft is`)
-	s.expect(t, "version --client", 0, "croft v0.1.0")
-	s.expect(t, "status", 1, "SKEW       this croft is v0.1.0, and the operator is v0.2.0")
-	s.expect(t, "doctor", 1, "use croft v0.2.0 here")
+	s.expectCroft(t, "version", 0, "operator v0.2.0", "this croft is v0.1.0, and the operator is v0.2.0: use the operator's version of croft")
+	s.expectCroft(t, "version -o json", 0, `"operator": "v0.2.0"`, `"skew": "this croft is`)
+	s.expectCroft(t, "version --client", 0, "croft v0.1.0")
+	s.expectCroft(t, "status", 1, "SKEW       this croft is v0.1.0, and the operator is v0.2.0")
+	s.expectCroft(t, "doctor", 1, "use croft v0.2.0 here")
 	for _, command := range []string{"install --image croft:v0.1.0", "install --image croft:v0.1.0 --dry-run", "install --kinds", "apply --wait=false -f " + file} {
-		s.expect(t, command, 1, newer, "--allow-downgrade")
+		s.expectCroft(t, command, 1, newer, "--allow-downgrade")
 	}
 	for _, command := range []string{"install --image croft:v0.0.9", "install --kinds", "apply --wait=false -f " + file} {
-		s.expect(t, command+" --allow-downgrade", 0)
+		s.expectCroft(t, command+" --allow-downgrade", 0)
 	}
 	if s.hasField(t) {
 		t.Error("a downgrade has changed the kinds")
 	}
 
-	s.operator(t, "v0.1.1")
-	s.expect(t, "apply --wait=false -f "+file, 0)
-	s.expect(t, "install --image croft:v0.1.0", 1, "the operator is croft v0.1.1")
+	s.writeHeartbeat(t, "v0.1.1")
+	s.expectCroft(t, "apply --wait=false -f "+file, 0)
+	s.expectCroft(t, "install --image croft:v0.1.0", 1, "the operator is croft v0.1.1")
 
 	version.Version = "v0.3.0"
-	s.expect(t, "status", 1, "SKEW", "upgrade the operator")
-	s.expect(t, "apply --wait=false -f "+file, 0)
-	s.expect(t, "install --kinds --dry-run", 0, "+              "+field+":", "0 objects would be created, 1 changed")
-	s.expect(t, "install --image croft:v0.3.0", 0)
+	s.expectCroft(t, "status", 1, "SKEW", "upgrade the operator")
+	s.expectCroft(t, "apply --wait=false -f "+file, 0)
+	s.expectCroft(t, "install --kinds --dry-run", 0, "+              "+field+":", "0 objects would be created, 1 changed")
+	s.expectCroft(t, "install --image croft:v0.3.0", 0)
 	if !s.hasField(t) {
 		t.Error("an upgrade has not changed the kinds")
 	}
 }
 
-// newCluster deletes croft's kinds, which the sandbox installs, and fails if a dry run of
+// testNewCluster deletes croft's kinds, which the sandbox installs, and fails if a dry run of
 // install needs them or writes an object.
-func (s *skewed) newCluster(t *testing.T) {
+func (s *skewedCluster) testNewCluster(t *testing.T) {
 	t.Helper()
-	s.withoutKinds(t)
-	s.expect(t, "install --image croft:v0.1.0 --dry-run", 0, "+  name: croft-pods", "nothing was written")
-	s.expect(t, "status", 1, "this cluster does not know croft's kinds") // the dry run has not written the kinds
+	s.deleteKinds(t)
+	s.expectCroft(t, "install --image croft:v0.1.0 --dry-run", 0, "+  name: croft-pods", "nothing was written")
+	s.expectCroft(t, "status", 1, "this cluster does not know croft's kinds") // the dry run has not written the kinds
 	if err := s.admin.Get(t.Context(), client.ObjectKey{Name: v1alpha1.SystemNamespace}, &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 	}); err == nil {
@@ -99,14 +99,14 @@ func (s *skewed) newCluster(t *testing.T) {
 	}
 }
 
-// expect runs croft, and expects an exit status and texts in its output.
-func (s *skewed) expect(t *testing.T, line string, want int, says ...string) {
+// expectCroft runs croft, and expects an exit status and texts in its output.
+func (s *skewedCluster) expectCroft(t *testing.T, line string, want int, says ...string) {
 	t.Helper()
 	args := strings.Fields(line)
 	if !strings.Contains(line, "--client") {
 		args = append(args, "--kubeconfig", s.Kubeconfig)
 	}
-	status, stdout, stderr := run(t, "", args...)
+	status, stdout, stderr := runCroft(t, "", args...)
 	if status != want {
 		t.Errorf("croft %s: exit status %d, want %d:\n%s%s", line, status, want, stdout, stderr)
 	}
@@ -117,8 +117,8 @@ func (s *skewed) expect(t *testing.T, line string, want int, says ...string) {
 	}
 }
 
-// operator writes the heartbeat of an operator of the given version.
-func (s *skewed) operator(t *testing.T, version string) {
+// writeHeartbeat writes the heartbeat of an operator of the given version.
+func (s *skewedCluster) writeHeartbeat(t *testing.T, version string) {
 	t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: heartbeat.Name}}
 	if err := client.IgnoreNotFound(s.admin.Delete(t.Context(), lease)); err != nil {
@@ -133,8 +133,8 @@ func (s *skewed) operator(t *testing.T, version string) {
 	}
 }
 
-// withoutKinds deletes croft's kinds.
-func (s *skewed) withoutKinds(t *testing.T) {
+// deleteKinds deletes croft's kinds.
+func (s *skewedCluster) deleteKinds(t *testing.T) {
 	t.Helper()
 	kinds := func(do func(*apiextensionsv1.CustomResourceDefinition)) error {
 		var all apiextensionsv1.CustomResourceDefinitionList
@@ -154,19 +154,19 @@ func (s *skewed) withoutKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	tries := 0
-	until(t, "croft's kinds are gone", func(context.Context) error {
+	awaitCondition(t, "croft's kinds are gone", func(context.Context) error {
 		var left []string
 		tries++
 		if err := kinds(func(d *apiextensionsv1.CustomResourceDefinition) {
 			left = append(left, fmt.Sprint(d.Name, d.Status.Conditions))
-			s.remind(t, d, tries)
+			s.touchDefinition(t, d, tries)
 		}); err != nil {
 			return err
 		}
 		if len(left) > 0 {
 			return fmt.Errorf("left: %s", left)
 		}
-		_, _, stderr := run(t, "", "status", "--kubeconfig", s.Kubeconfig)
+		_, _, stderr := runCroft(t, "", "status", "--kubeconfig", s.Kubeconfig)
 		if !strings.Contains(stderr, "does not know croft's kinds") {
 			return errors.New(stderr)
 		}
@@ -174,12 +174,12 @@ func (s *skewed) withoutKinds(t *testing.T) {
 	})
 }
 
-// remind changes a kind that is being deleted. An API server that fails to list the kind's
+// touchDefinition changes a kind that is being deleted. An API server that fails to list the kind's
 // objects, because their storage is not ready yet, tries again. If it does so with an older
 // version of the kind, it gets a conflict and waits for a change of the kind other than in
 // its condition Terminating (CRDFinalizer.sync and updateCustomResourceDefinition of
 // k8s.io/apiextensions-apiserver). Without this change the wait takes up to five minutes.
-func (s *skewed) remind(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, try int) {
+func (s *skewedCluster) touchDefinition(t *testing.T, d *apiextensionsv1.CustomResourceDefinition, try int) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {"test": "%d"}}}`, try)
 	if err := s.admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); client.IgnoreNotFound(err) != nil {
@@ -190,8 +190,8 @@ func (s *skewed) remind(t *testing.T, d *apiextensionsv1.CustomResourceDefinitio
 // field is a field of Tenants that an older version of their kind does not have.
 const field = "costCode"
 
-// takeField removes the field from the kind.
-func (s *skewed) takeField(t *testing.T) {
+// removeField removes the field from the kind.
+func (s *skewedCluster) removeField(t *testing.T) {
 	t.Helper()
 	patch := `[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/` + field + `"}]`
 	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "tenants.croft.dev"}}
@@ -200,7 +200,7 @@ func (s *skewed) takeField(t *testing.T) {
 	}
 }
 
-func (s *skewed) hasField(t *testing.T) bool {
+func (s *skewedCluster) hasField(t *testing.T) bool {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := s.admin.Get(t.Context(), client.ObjectKey{Name: "tenants.croft.dev"}, definition); err != nil {

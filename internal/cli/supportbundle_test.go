@@ -34,10 +34,10 @@ var leak = regexp.MustCompile(planted + "|" + base64.StdEncoding.EncodeToString(
 // testSupportBundle plants credentials in Secrets and in objects that are read. It expects
 // none of them in a bundle, and no names in a redacted bundle.
 func (p *people) testSupportBundle(t *testing.T) {
-	p.plant(t)
-	kubeconfig := p.kubeconfig("system:masters", "")
-	whole := p.bundle(t, kubeconfig, "--redact=false")
-	redacted := p.bundle(t, kubeconfig)
+	p.createCredentials(t)
+	kubeconfig := p.writeKubeconfig("system:masters", "")
+	whole := p.runSupportBundle(t, kubeconfig, "--redact=false")
+	redacted := p.runSupportBundle(t, kubeconfig)
 	names := []string{
 		"shop", "shop-prod", "shop-dev", "vault", "gone", "devs", "guests", "platform-admins", "platform-auditors",
 		"tenants.example.org", "shop.tenants.example.org", "demo", "mirror.corp.example.net",
@@ -47,9 +47,9 @@ func (p *people) testSupportBundle(t *testing.T) {
 			t.Errorf("%s has a credential: %s", file, secret)
 		}
 	}
-	all := strings.Join(slices.Collect(valuesOf(whole.files)), "\n")
+	all := strings.Join(slices.Collect(iterateValues(whole.files)), "\n")
 	for _, name := range names {
-		if !mentions(all, name) {
+		if !hasName(all, name) {
 			t.Errorf("the bundle that is not redacted does not have %s: this test proves nothing of it", name)
 		}
 	}
@@ -58,8 +58,8 @@ func (p *people) testSupportBundle(t *testing.T) {
 			t.Errorf("%s has a credential: %s", file, secret)
 		}
 		for _, name := range names {
-			if mentions(text, name) || mentions(file, name) {
-				t.Errorf("%s names %s:\n%s", file, name, around(text, name))
+			if hasName(text, name) || hasName(file, name) {
+				t.Errorf("%s names %s:\n%s", file, name, findLine(text, name))
 			}
 		}
 	}
@@ -79,13 +79,13 @@ func (p *people) testSupportBundle(t *testing.T) {
 			t.Errorf("%s does not have shop's pseudonym %q", file, shop)
 		}
 	}
-	if again := p.bundle(t, kubeconfig); strings.Contains(again.files["objects/tenants.yaml"], shop) {
+	if again := p.runSupportBundle(t, kubeconfig); strings.Contains(again.files["objects/tenants.yaml"], shop) {
 		t.Error("two bundles have the same pseudonyms: names can be tried out")
 	}
 }
 
-// plant puts credentials into the places where users put them.
-func (p *people) plant(t *testing.T) {
+// createCredentials puts credentials into the places where users put them.
+func (p *people) createCredentials(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app.kubernetes.io/name": "croft"}
 	for _, o := range []client.Object{
@@ -115,22 +115,22 @@ func (p *people) plant(t *testing.T) {
 	}
 }
 
-type unpacked struct {
+type unpackedBundle struct {
 	files, names map[string]string
 }
 
-// bundle runs croft support-bundle and unpacks the result.
-func (p *people) bundle(t *testing.T, kubeconfig string, flags ...string) unpacked {
+// runSupportBundle runs croft support-bundle and unpacks the result.
+func (p *people) runSupportBundle(t *testing.T, kubeconfig string, flags ...string) unpackedBundle {
 	t.Helper()
 	base := filepath.Join(t.TempDir(), "bundle")
-	status, stdout, stderr := run(t, "", append([]string{"support-bundle", "-o", base + ".tar.gz", "--kubeconfig", kubeconfig}, flags...)...)
+	status, stdout, stderr := runCroft(t, "", append([]string{"support-bundle", "-o", base + ".tar.gz", "--kubeconfig", kubeconfig}, flags...)...)
 	if status != 0 || strings.TrimSpace(stdout) != base+".tar.gz" {
 		t.Fatalf("exit status %d:\n%s%s", status, stdout, stderr)
 	}
-	if again, _, _ := run(t, "", "support-bundle", "-o", base+".tar.gz", "--kubeconfig", kubeconfig); again != 2 {
+	if again, _, _ := runCroft(t, "", "support-bundle", "-o", base+".tar.gz", "--kubeconfig", kubeconfig); again != 2 {
 		t.Errorf("it was written over: exit status %d", again)
 	}
-	got := unpacked{files: map[string]string{}}
+	got := unpackedBundle{files: map[string]string{}}
 	file, err := os.Open(base + ".tar.gz")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func (p *people) bundle(t *testing.T, kubeconfig string, flags ...string) unpack
 	return got
 }
 
-func valuesOf(files map[string]string) func(func(string) bool) {
+func iterateValues(files map[string]string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, text := range files {
 			if !yield(text) {
@@ -175,16 +175,18 @@ func valuesOf(files map[string]string) func(func(string) bool) {
 	}
 }
 
-// mentions reports whether a text contains a name as a separate word, also next to a
+// hasName reports whether a text contains a name as a separate word, also next to a
 // hyphen.
-func mentions(text, name string) bool { return at(name).MatchString(text) }
+func hasName(text, name string) bool { return compileNamePattern(name).MatchString(text) }
 
-func at(name string) *regexp.Regexp { return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`) }
+func compileNamePattern(name string) *regexp.Regexp {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
+}
 
-// around returns the line that contains a name.
-func around(text, name string) string {
+// findLine returns the line that contains a name.
+func findLine(text, name string) string {
 	for line := range strings.Lines(text) {
-		if mentions(line, name) {
+		if hasName(line, name) {
 			return line
 		}
 	}

@@ -60,7 +60,7 @@ metadata: {name: nothing}
 // testTryLive runs croft try --live as a tenant's member and as an administrator who
 // impersonates one. Both get the same answer, and no object is stored.
 func (p *people) testTryLive(t *testing.T) {
-	p.eventually(t, "the quota is counted", func(ctx context.Context) error {
+	p.awaitCondition(t, "the quota is counted", func(ctx context.Context) error {
 		var quotas corev1.ResourceQuotaList
 		if err := p.admin.List(ctx, &quotas, client.InNamespace("shop-prod")); err != nil {
 			return err
@@ -88,12 +88,12 @@ func (p *people) testTryLive(t *testing.T) {
 		{"Nothing/nothing", "", trial.Refused, "API server", "", 41},
 	}
 	for name, args := range map[string][]string{
-		"a member":         {"-n", "shop-prod", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
-		"by context":       {"--kubeconfig", p.kubeconfig("oidc:devs", "shop-prod")},
+		"a member":         {"-n", "shop-prod", "--kubeconfig", p.writeKubeconfig("oidc:devs", "")},
+		"by context":       {"--kubeconfig", p.writeKubeconfig("oidc:devs", "shop-prod")},
 		"an administrator": {"--tenant", "shop", "--kubeconfig", p.Kubeconfig},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, stdout, stderr := run(t, live, append([]string{"try", "--live", "-o", "json", "-"}, args...)...)
+			status, stdout, stderr := runCroft(t, live, append([]string{"try", "--live", "-o", "json", "-"}, args...)...)
 			var got trial.Report
 			if err := json.Unmarshal([]byte(stdout), &got); err != nil || status != 1 || len(got.Results) != len(wants) {
 				t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
@@ -119,13 +119,13 @@ func (p *people) testTryLive(t *testing.T) {
 		})
 	}
 	for says, args := range map[string][]string{
-		"you may not read the declared objects":          {"--tenant", "shop", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
-		"cannot impersonate resource":                    {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.kubeconfig("oidc:devs", "")},
+		"you may not read the declared objects":          {"--tenant", "shop", "--kubeconfig", p.writeKubeconfig("oidc:devs", "")},
+		"cannot impersonate resource":                    {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.writeKubeconfig("oidc:devs", "")},
 		`"system:serviceaccount:shop-prod:ci" cannot`:    {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.Kubeconfig},
 		"namespace vault does not belong to tenant shop": {"--tenant", "shop", "-n", "vault", "--kubeconfig", p.Kubeconfig},
 		"there is no such tenant":                        {"--tenant", "shup", "--kubeconfig", p.Kubeconfig},
 	} {
-		status, stdout, stderr := run(t, stranger, append([]string{"try", "--live", "-"}, args...)...)
+		status, stdout, stderr := runCroft(t, stranger, append([]string{"try", "--live", "-"}, args...)...)
 		want := 1
 		if strings.HasPrefix(says, "namespace") || strings.HasPrefix(says, "there") {
 			want = 2

@@ -48,13 +48,13 @@ func TestTry(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			args := append([]string{"try", "-f", file, "--tenant", "tenant-a"}, test.args...)
-			status, stdout, stderr := run(t, test.in, args...)
+			status, stdout, stderr := runCroft(t, test.in, args...)
 			if status != test.status || !strings.Contains(stdout+stderr, test.wantText) {
 				t.Errorf("exit status %d, want %d and %q:\n%s%s", status, test.status, test.wantText, stdout, stderr)
 			}
 		})
 	}
-	if status, _, stderr := run(t, "", "try", good); status != 2 || !strings.Contains(stderr, "--live") {
+	if status, _, stderr := runCroft(t, "", "try", good); status != 2 || !strings.Contains(stderr, "--live") {
 		t.Errorf("neither a file nor a cluster: exit status %d: %s", status, stderr)
 	}
 }
@@ -79,13 +79,13 @@ spec:
   containers: [{name: web, image: nginx}]
 `
 
-func tryWeb(t *testing.T, output string) string {
+func runTryWeb(t *testing.T, output string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "web app.yaml")
 	if err := os.WriteFile(file, []byte(web), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, stdout, stderr := run(t, "", "try", "-f", "../../examples/two-tenants.yaml", "--tenant", "tenant-a", "-o", output, file)
+	status, stdout, stderr := runCroft(t, "", "try", "-f", "../../examples/two-tenants.yaml", "--tenant", "tenant-a", "-o", output, file)
 	if status != 1 || stderr != "" {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
@@ -94,7 +94,7 @@ func tryWeb(t *testing.T, output string) string {
 
 func TestTryJSON(t *testing.T) {
 	var got trial.Report
-	if err := json.Unmarshal([]byte(tryWeb(t, "json")), &got); err != nil || len(got.Results) != 4 || len(got.Unknown) == 0 {
+	if err := json.Unmarshal([]byte(runTryWeb(t, "json")), &got); err != nil || len(got.Results) != 4 || len(got.Unknown) == 0 {
 		t.Fatalf("%v: %+v", err, got)
 	}
 	if r := got.Results[0]; r.Verdict != trial.Refused || r.Line != 1 || r.Refusals[0].Rule != "service-type" || r.Refusals[0].Line != 4 {
@@ -117,7 +117,7 @@ func TestTryJUnit(t *testing.T) {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	text := tryWeb(t, "junit")
+	text := runTryWeb(t, "junit")
 	if err := xml.Unmarshal([]byte(text), &got); err != nil || got.Failures != 2 || got.Skipped == 0 || got.Tests != 4+got.Skipped || len(got.Suites) != 2 {
 		t.Fatalf("%v:\n%s", err, text)
 	}
@@ -157,7 +157,7 @@ func TestTrySARIF(t *testing.T) {
 			}
 		}
 	}
-	text := tryWeb(t, "sarif")
+	text := runTryWeb(t, "sarif")
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
@@ -241,17 +241,17 @@ func TestPlatformRepository(t *testing.T) {
 	}
 	for _, cluster := range clusters {
 		files := []string{"-f", cluster, "-f", root + "tenants"}
-		if status, stdout, stderr := run(t, "", append([]string{"check", "--strict"}, files...)...); status != 0 || stdout != "good: 2 tenants, 1 pool\n" {
+		if status, stdout, stderr := runCroft(t, "", append([]string{"check", "--strict"}, files...)...); status != 0 || stdout != "good: 2 tenants, 1 pool\n" {
 			t.Errorf("croft check %s: exit status %d: %s%s", cluster, status, stdout, stderr)
 		}
-		_, objects, stderr := run(t, "", append([]string{"render", "--objects"}, files...)...)
+		_, objects, stderr := runCroft(t, "", append([]string{"render", "--objects"}, files...)...)
 		committed, err := os.ReadFile(root + "rendered/" + filepath.Base(cluster) + "/objects.yaml")
 		if err != nil || objects != string(committed) {
 			t.Errorf("rendered/%s is not what croft render --objects prints: %v %s", filepath.Base(cluster), err, stderr)
 		}
 		for _, team := range teams {
 			args := append([]string{"try", "--tenant", filepath.Base(team), team}, files...)
-			if status, stdout, stderr := run(t, "", args...); status != 0 {
+			if status, stdout, stderr := runCroft(t, "", args...); status != 0 {
 				t.Errorf("croft try %s on %s: exit status %d: %s%s", team, cluster, status, stdout, stderr)
 			}
 		}

@@ -15,13 +15,13 @@ import (
 	"croft.dev/croft/internal/operate/apply"
 )
 
-// checksBeforeInstall expects croft install --check to write nothing, and to name the
+// testInstallCheck expects croft install --check to write nothing, and to name the
 // obstacles to an installation.
-func checksBeforeInstall(t *testing.T, d *declaring) {
+func testInstallCheck(t *testing.T, d *declaringCluster) {
 	t.Helper()
 	check := func(want int, args string, says ...string) {
 		t.Helper()
-		status, stdout, stderr := d.croft(t, "", "install --check "+args)
+		status, stdout, stderr := d.runCroft(t, "", "install --check "+args)
 		for _, text := range says {
 			if status != want || !strings.Contains(strings.Join(strings.Fields(stdout+stderr), " "), text) {
 				t.Errorf("install --check %s: exit status %d, want %d and %q:\n%s%s", args, status, want, text, stdout, stderr)
@@ -45,14 +45,14 @@ func checksBeforeInstall(t *testing.T, d *declaring) {
 	}
 }
 
-// uninstalls expects uninstall to delete the operator's rights, and to keep the declared
+// testUninstall expects uninstall to delete the operator's rights, and to keep the declared
 // objects and their walls. It expects uninstall --all to fail while tenants exist that only
 // an operator can finalize, and to leave no object of croft once they are deleted.
-func uninstalls(t *testing.T, d *declaring) {
+func testUninstall(t *testing.T, d *declaringCluster) {
 	role := func(name string) error {
 		return d.admin.Get(t.Context(), client.ObjectKey{Name: name}, &rbacv1.ClusterRole{})
 	}
-	status, _, stderr := d.croft(t, "no\n", "uninstall")
+	status, _, stderr := d.runCroft(t, "no\n", "uninstall")
 	if status != 1 || !strings.Contains(stderr, "Staying:\n  - 1 tenant, 1 pool and their walls") || !strings.Contains(stderr, "nothing was removed") || role("croft") != nil {
 		t.Errorf("exit status %d, %v: %s", status, role("croft"), stderr)
 	}
@@ -68,20 +68,20 @@ func uninstalls(t *testing.T, d *declaring) {
 	if err := d.admin.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	if _, stdout, stderr := d.croft(t, "", "install --dry-run"); !strings.Contains(stdout, "--- ClusterRole croft-older (live)") || !strings.Contains(stderr, "and 1 deleted; nothing was written") {
+	if _, stdout, stderr := d.runCroft(t, "", "install --dry-run"); !strings.Contains(stdout, "--- ClusterRole croft-older (live)") || !strings.Contains(stderr, "and 1 deleted; nothing was written") {
 		t.Errorf("a dry run does not show the deletion: %s%s", stdout, stderr)
 	}
-	if status, stdout, stderr := d.croft(t, "", "install"); status != 0 || !strings.Contains(stdout, "/croft-older deleted") || !apierrors.IsNotFound(role("croft-older")) || role("others") != nil {
+	if status, stdout, stderr := d.runCroft(t, "", "install"); status != 0 || !strings.Contains(stdout, "/croft-older deleted") || !apierrors.IsNotFound(role("croft-older")) || role("others") != nil {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
 
-	if status, stdout, stderr := d.croft(t, "", "uninstall --yes"); status != 0 || !strings.Contains(stdout, "clusterrole.rbac.authorization.k8s.io/croft deleted") {
+	if status, stdout, stderr := d.runCroft(t, "", "uninstall --yes"); status != 0 || !strings.Contains(stdout, "clusterrole.rbac.authorization.k8s.io/croft deleted") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
 	if !apierrors.IsNotFound(role("croft")) || role("croft-viewer") != nil || d.admin.Get(t.Context(), client.ObjectKey{Name: "shop"}, &v1alpha1.Tenant{}) != nil {
 		t.Error("the operator's rights stay, or the walls or the tenant do not")
 	}
-	if status, _, stderr := d.croft(t, "", "uninstall --all --yes"); status != 1 || !strings.Contains(stderr, "the operator has no rights") {
+	if status, _, stderr := d.runCroft(t, "", "uninstall --all --yes"); status != 1 || !strings.Contains(stderr, "the operator has no rights") {
 		t.Errorf("tenants without an operator: exit status %d: %s", status, stderr)
 	}
 
@@ -90,7 +90,7 @@ func uninstalls(t *testing.T, d *declaring) {
 			t.Fatal(err)
 		}
 	}
-	if status, stdout, stderr := d.croft(t, "", "uninstall --all --yes"); status != 0 {
+	if status, stdout, stderr := d.runCroft(t, "", "uninstall --all --yes"); status != 0 {
 		t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
 	}
 	var kinds apiextensionsv1.CustomResourceDefinitionList

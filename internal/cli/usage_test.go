@@ -8,8 +8,8 @@ import (
 )
 
 func TestExitStatus(t *testing.T) {
-	nowhere := write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
-	file := write(t, good)
+	nowhere := writeConfig(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
+	file := writeConfig(t, good)
 	for name, c := range map[string]struct {
 		args     []string
 		status   int
@@ -62,7 +62,7 @@ func TestExitStatus(t *testing.T) {
 		"cluster out of reach": {[]string{"status", "--kubeconfig", nowhere}, 1, "cannot reach the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, _, stderr := run(t, "", c.args...)
+			status, _, stderr := runCroft(t, "", c.args...)
 			if status != c.status {
 				t.Errorf("exit status %d, want %d", status, c.status)
 			}
@@ -78,8 +78,8 @@ func TestExitStatus(t *testing.T) {
 
 // TestVersionFlag fails if --version and `croft version` disagree.
 func TestVersionFlag(t *testing.T) {
-	status, flag, _ := run(t, "", "--version")
-	_, command, _ := run(t, "", "version", "--client")
+	status, flag, _ := runCroft(t, "", "--version")
+	_, command, _ := runCroft(t, "", "version", "--client")
 	if number := strings.TrimSpace(flag); status != 0 || !strings.HasPrefix(command, number+" (") {
 		t.Errorf("exit status %d: croft --version prints %q, and croft version %q", status, flag, command)
 	}
@@ -90,15 +90,15 @@ func TestRefusedCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer server.Close()
 	config := func(user string) string {
-		return write(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+server.URL+"\"}}]\nusers: [{name: u, user: {"+user+
+		return writeConfig(t, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \""+server.URL+"\"}}]\nusers: [{name: u, user: {"+user+
 			"}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n")
 	}
 	for name, user := range map[string]string{
 		"an old token":        "token: old",
 		"a plugin that fails": "exec: {apiVersion: client.authentication.k8s.io/v1, command: \"false\", interactiveMode: Never}",
 	} {
-		for _, command := range []string{"status", "diff -f " + write(t, good), "apply -f " + write(t, good), "doctor", "delete tenant a --yes", "install", "me"} {
-			status, _, stderr := run(t, "", append(strings.Fields(command), "--kubeconfig", config(user))...)
+		for _, command := range []string{"status", "diff -f " + writeConfig(t, good), "apply -f " + writeConfig(t, good), "doctor", "delete tenant a --yes", "install", "me"} {
+			status, _, stderr := runCroft(t, "", append(strings.Fields(command), "--kubeconfig", config(user))...)
 			if status == 0 || !strings.Contains(stderr, "log in again (`croft login`") || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s, croft %s: exit status %d: %s", name, command, status, stderr)
 			}

@@ -19,9 +19,9 @@ import (
 	"croft.dev/croft/internal/walls/wall"
 )
 
-// verifyNeedsWalls expects verify to stop with one line before any attack if no operator
+// testVerifyWithoutWalls expects verify to stop with one line before any attack if no operator
 // has built the walls, and to run the attacks if only one object of the walls is missing.
-func verifyNeedsWalls(t *testing.T, d *declaring) {
+func testVerifyWithoutWalls(t *testing.T, d *declaringCluster) {
 	declaration, problems := manifest.Parse("croft.yaml", []byte(estateOfTwo))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -30,7 +30,7 @@ func verifyNeedsWalls(t *testing.T, d *declaring) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	file := write(t, estateOfTwo)
+	file := writeConfig(t, estateOfTwo)
 	policies := slices.DeleteFunc(wall.PlatformObjects(&e.Platform), func(o client.Object) bool {
 		return o.GetObjectKind().GroupVersionKind().Group != admissionv1.GroupName
 	})
@@ -42,7 +42,7 @@ func verifyNeedsWalls(t *testing.T, d *declaring) {
 	stops := func(line string, says ...string) {
 		t.Helper()
 		started := time.Now()
-		status, stdout, stderr := d.croft(t, "", line)
+		status, stdout, stderr := d.runCroft(t, "", line)
 		if took := time.Since(started); took > 20*time.Second || status != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d after %s:\n%s%s", line, status, took.Round(time.Second), stdout, stderr)
 		}
@@ -80,7 +80,7 @@ func verifyNeedsWalls(t *testing.T, d *declaring) {
 		t.Fatal(err)
 	}
 	for _, from := range []string{"", " -f " + file} {
-		status, stdout, stderr := d.croft(t, "", "verify --attack tolerate-every-taint"+from)
+		status, stdout, stderr := d.runCroft(t, "", "verify --attack tolerate-every-taint"+from)
 		if status != 1 || !strings.Contains(stdout, "BREACHED") {
 			t.Errorf("verify%s without one binding: exit status %d: %s%s", from, status, stdout, stderr)
 		}

@@ -20,8 +20,8 @@ func TestWhyText(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	explains(t, "launch-denied", "launch-denied.golden.txt")
-	explains(t, "launch-profile", "launch-profile.golden.txt")
+	expectExplanation(t, "launch-denied", "launch-denied.golden.txt")
+	expectExplanation(t, "launch-profile", "launch-profile.golden.txt")
 
 	decoded, err := os.ReadFile(filepath.Join("testdata", "why", "launch-denied.decoded.json"))
 	if err != nil {
@@ -35,24 +35,24 @@ func TestWhyText(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", server.URL)
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	explains(t, "launch-denied", "launch-denied.decoded.golden.txt")
+	expectExplanation(t, "launch-denied", "launch-denied.decoded.golden.txt")
 
-	status, got, _ := run(t, "all is well\n", "why", "-f", "-")
+	status, got, _ := runCroft(t, "all is well\n", "why", "-f", "-")
 	if status != 0 || !strings.Contains(got, "has no entry for this text") {
 		t.Errorf("exit status %d for a text in which nothing is wrong: %s", status, got)
 	}
-	if status, got, _ = run(t, "", "why", "-f", "-", "-o", "json"); status != 0 || strings.TrimSpace(got) != "{\n  \"findings\": []\n}" {
+	if status, got, _ = runCroft(t, "", "why", "-f", "-", "-o", "json"); status != 0 || strings.TrimSpace(got) != "{\n  \"findings\": []\n}" {
 		t.Errorf("exit status %d for nothing: %s", status, got)
 	}
 }
 
-// explains compares the explanation of a log with the golden file.
-func explains(t *testing.T, log, golden string) {
+// expectExplanation compares the explanation of a log with the golden file.
+func expectExplanation(t *testing.T, log, golden string) {
 	t.Helper()
-	status, got, stderr := run(t, "", "why", "-f", filepath.Join("testdata", "why", log+".log"))
+	status, got, stderr := runCroft(t, "", "why", "-f", filepath.Join("testdata", "why", log+".log"))
 	if status != 1 || stderr != "" {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
 	golden = filepath.Join("testdata", "why", golden)
-	isGolden(t, golden, got)
+	assertGolden(t, golden, got)
 }

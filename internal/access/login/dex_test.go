@@ -27,7 +27,7 @@ func TestDex(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSession(t, p, func(o *Options) {
-				o.OpenBrowser = browserOf(t, p, "jane@example.org")
+				o.OpenBrowser = newBrowser(t, p, "jane@example.org")
 				o.Scopes, o.Prompt = nil, "" // uses the scopes that Dex supports
 				change(o)
 			})
@@ -35,7 +35,7 @@ func TestDex(t *testing.T) {
 			defer cancel()
 			token, err := s.Login(ctx)
 			s.expectJane(t, token, err)
-			s.options.OpenBrowser = noBrowser(t)
+			s.options.OpenBrowser = forbidBrowser(t)
 			renewed, err := s.refresh(t.Context())
 			s.expectJane(t, renewed, err)
 		})

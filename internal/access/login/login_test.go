@@ -29,9 +29,9 @@ func TestLogin(t *testing.T) {
 		name string
 		run  func(*testing.T, *openidtest.Provider)
 	}{
-		{"Browser", browser}, {"Device", device}, {"Refused", refused}, {"DeviceRefused", deviceRefused}, {"Refresh", refreshes},
-		{"Revoked", revoked}, {"Concurrent", concurrent}, {"Clock", clockSkew}, {"Unreachable", unreachable}, {"Forged", forged},
-		{"Accounts", accounts},
+		{"Browser", testBrowserLogin}, {"Device", testDeviceLogin}, {"Refused", testRefusedLogin}, {"DeviceRefused", testRefusedDeviceLogin}, {"Refresh", testRefresh},
+		{"Revoked", testRevokedToken}, {"Concurrent", testConcurrentRefresh}, {"Clock", testClockSkew}, {"Unreachable", testUnreachableProvider}, {"Forged", testForgedCallback},
+		{"Accounts", testAccounts},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +48,7 @@ func newSession(t *testing.T, p *openidtest.Provider, change func(*Options)) *Se
 		Prompt: "consent", // this provider requires it for refresh tokens
 		Scopes: []string{"profile", "groups", "offline_access"}, Dir: filepath.Join(t.TempDir(), "login"),
 	}
-	o.OpenBrowser = browserOf(t, p, "jane")
+	o.OpenBrowser = newBrowser(t, p, "jane")
 	if change != nil {
 		change(&o)
 	}
@@ -59,18 +59,18 @@ func newSession(t *testing.T, p *openidtest.Provider, change func(*Options)) *Se
 	return s
 }
 
-// browserOf opens pages as an account, and follows the redirect back to croft.
-func browserOf(t *testing.T, p *openidtest.Provider, account string) func(string) error {
+// newBrowser returns a function that opens pages as an account, and follows the redirect to croft.
+func newBrowser(t *testing.T, p *openidtest.Provider, account string) func(string) error {
 	return func(page string) error {
 		back := p.Visit(t, page, account)
 		if back == nil {
 			return nil
 		}
-		return open(t, back)
+		return followRedirect(t, back)
 	}
 }
 
-func open(t *testing.T, page *url.URL) error {
+func followRedirect(t *testing.T, page *url.URL) error {
 	answer, err := http.Get(page.String())
 	if err != nil {
 		t.Errorf("the redirect to croft failed: %v", err)
@@ -79,7 +79,7 @@ func open(t *testing.T, page *url.URL) error {
 	return answer.Body.Close()
 }
 
-func noBrowser(t *testing.T) func(string) error {
+func forbidBrowser(t *testing.T) func(string) error {
 	return func(page string) error {
 		t.Errorf("unexpected browser login: %s", page)
 		return nil
@@ -96,7 +96,7 @@ func (s *Session) expectJane(t *testing.T, token *Token, err error) {
 	}
 }
 
-func browser(t *testing.T, p *openidtest.Provider) {
+func testBrowserLogin(t *testing.T, p *openidtest.Provider) {
 	var output strings.Builder
 	s := newSession(t, p, func(o *Options) { o.Out = &output })
 	token, err := s.Login(t.Context())
@@ -107,7 +107,7 @@ func browser(t *testing.T, p *openidtest.Provider) {
 	expectPrivate(t, s.options.Dir)
 
 	// The stored token is returned without contacting the provider.
-	s.options.OpenBrowser = noBrowser(t)
+	s.options.OpenBrowser = forbidBrowser(t)
 	s.client.Transport = noNetwork{}
 	again, err := s.Token(t.Context(), false)
 	s.expectJane(t, again, err)
@@ -139,14 +139,14 @@ func expectPrivate(t *testing.T, dir string) {
 	}
 }
 
-// accounts fails if a login changes the user of a session that another kubeconfig uses.
-func accounts(t *testing.T, p *openidtest.Provider) {
+// testAccounts fails if a login changes the user of a session that another kubeconfig uses.
+func testAccounts(t *testing.T, p *openidtest.Provider) {
 	first := newSession(t, p, nil)
 	token, err := first.Login(t.Context())
 	first.expectJane(t, token, err)
 	session := func(account string) *Session {
 		return newSession(t, p, func(o *Options) {
-			o.Dir, o.Account, o.Prompt, o.OpenBrowser = first.options.Dir, account, "login consent", browserOf(t, p, "bob")
+			o.Dir, o.Account, o.Prompt, o.OpenBrowser = first.options.Dir, account, "login consent", newBrowser(t, p, "bob")
 		})
 	}
 	if _, err := session("").Login(t.Context()); err == nil || !strings.Contains(err.Error(), "you logged in as bob") || !strings.Contains(err.Error(), "is jane's: add --account bob") {
@@ -174,7 +174,7 @@ func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no network")
 }
 
-func device(t *testing.T, p *openidtest.Provider) {
+func testDeviceLogin(t *testing.T, p *openidtest.Provider) {
 	var output strings.Builder
 	s := newSession(t, p, func(o *Options) { o.Device, o.Out = true, &output })
 	token, err := s.Login(t.Context())
@@ -184,7 +184,7 @@ func device(t *testing.T, p *openidtest.Provider) {
 	}
 }
 
-func deviceRefused(t *testing.T, p *openidtest.Provider) {
+func testRefusedDeviceLogin(t *testing.T, p *openidtest.Provider) {
 	s := newSession(t, p, func(o *Options) {
 		o.Device, o.OpenBrowser = true, func(page string) error { p.Refuse(t, page); return nil }
 	})
@@ -193,27 +193,27 @@ func deviceRefused(t *testing.T, p *openidtest.Provider) {
 	}
 }
 
-func refused(t *testing.T, p *openidtest.Provider) {
+func testRefusedLogin(t *testing.T, p *openidtest.Provider) {
 	s := newSession(t, p, func(o *Options) {
-		o.OpenBrowser = func(page string) error { return open(t, p.Refuse(t, page)) }
+		o.OpenBrowser = func(page string) error { return followRedirect(t, p.Refuse(t, page)) }
 	})
 	if _, err := s.Login(t.Context()); err == nil || !strings.Contains(err.Error(), "refused the login: access_denied") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// shortLived returns a session whose tokens expire so soon that each use renews them.
-func shortLived(t *testing.T, p *openidtest.Provider) *Session {
+// newBriefSession returns a session whose tokens expire so soon that each use renews them.
+func newBriefSession(t *testing.T, p *openidtest.Provider) *Session {
 	t.Helper()
 	s := newSession(t, p, func(o *Options) { o.ClientID = "brief" })
 	token, err := s.Login(t.Context())
 	s.expectJane(t, token, err)
-	s.options.OpenBrowser = noBrowser(t)
+	s.options.OpenBrowser = forbidBrowser(t)
 	return s
 }
 
-func refreshes(t *testing.T, p *openidtest.Provider) {
-	s := shortLived(t, p)
+func testRefresh(t *testing.T, p *openidtest.Provider) {
+	s := newBriefSession(t, p)
 	var requests atomic.Int32
 	s.client.Transport = tokenCounter{s.client.Transport, &requests}
 	for range 3 { // each time with the previous response's refresh token
@@ -226,8 +226,8 @@ func refreshes(t *testing.T, p *openidtest.Provider) {
 	expectPrivate(t, s.options.Dir)
 }
 
-func revoked(t *testing.T, p *openidtest.Provider) {
-	s := shortLived(t, p)
+func testRevokedToken(t *testing.T, p *openidtest.Provider) {
+	s := newBriefSession(t, p)
 	k, err := s.store.load()
 	if err != nil {
 		t.Fatal(err)
@@ -243,22 +243,22 @@ func revoked(t *testing.T, p *openidtest.Provider) {
 		t.Errorf("got %v", err)
 	}
 	// An interactive session logs in again.
-	s.options.OpenBrowser = browserOf(t, p, "jane")
+	s.options.OpenBrowser = newBrowser(t, p, "jane")
 	token, err := s.Token(t.Context(), true)
 	s.expectJane(t, token, err)
 }
 
-// concurrent fails if two processes use the same refresh token. The provider would then end
-// the session, because the second use could be an attacker's.
-func concurrent(t *testing.T, p *openidtest.Provider) {
-	login := shortLived(t, p)
+// testConcurrentRefresh fails if two processes use the same refresh token. The provider would then
+// end the session, because the second use could be an attacker's.
+func testConcurrentRefresh(t *testing.T, p *openidtest.Provider) {
+	login := newBriefSession(t, p)
 	var requests atomic.Int32
 	var both sync.WaitGroup
 	both.Add(2)
 	var group errgroup.Group
 	for range 2 {
 		s := newSession(t, p, func(o *Options) {
-			o.ClientID, o.Dir, o.OpenBrowser = "brief", login.options.Dir, noBrowser(t)
+			o.ClientID, o.Dir, o.OpenBrowser = "brief", login.options.Dir, forbidBrowser(t)
 		})
 		// With this clock the stored token has expired, and the next one has not.
 		started := time.Now()
@@ -303,7 +303,7 @@ func (c tokenCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-func clockSkew(t *testing.T, p *openidtest.Provider) {
+func testClockSkew(t *testing.T, p *openidtest.Provider) {
 	for _, test := range []struct {
 		off     time.Duration
 		message string
@@ -323,7 +323,7 @@ func clockSkew(t *testing.T, p *openidtest.Provider) {
 	}
 }
 
-func unreachable(t *testing.T, p *openidtest.Provider) {
+func testUnreachableProvider(t *testing.T, p *openidtest.Provider) {
 	for _, test := range []struct {
 		change  func(*Options)
 		message string
@@ -332,7 +332,7 @@ func unreachable(t *testing.T, p *openidtest.Provider) {
 		{func(o *Options) { o.CertificateAuthority = "" }, "--issuer-certificate-authority"},
 		{func(o *Options) { o.Issuer += "/other" }, "404"},
 	} {
-		s := newSession(t, p, func(o *Options) { test.change(o); o.OpenBrowser = noBrowser(t) })
+		s := newSession(t, p, func(o *Options) { test.change(o); o.OpenBrowser = forbidBrowser(t) })
 		_, err := s.Login(t.Context())
 		if err == nil || !strings.Contains(err.Error(), test.message) {
 			t.Errorf("want %q, got %v", test.message, err)
@@ -340,8 +340,8 @@ func unreachable(t *testing.T, p *openidtest.Provider) {
 	}
 }
 
-// forged fails if another web page can complete a login through the callback.
-func forged(t *testing.T, p *openidtest.Provider) {
+// testForgedCallback fails if another web page can complete a login through the callback.
+func testForgedCallback(t *testing.T, p *openidtest.Provider) {
 	s := newSession(t, p, nil)
 	s.options.OpenBrowser = func(page string) error {
 		back := p.Visit(t, page, "jane")
@@ -353,7 +353,7 @@ func forged(t *testing.T, p *openidtest.Provider) {
 			return err
 		}
 		answer.Body.Close()
-		return open(t, back)
+		return followRedirect(t, back)
 	}
 	token, err := s.Login(t.Context())
 	s.expectJane(t, token, err)

@@ -51,7 +51,7 @@ func TestRefusedNamespaceIsWatchedAgain(t *testing.T) {
 			for _, namespace := range []string{"early", "late"} {
 				cluster.putNamespace(namespace, nil)
 				if namespace == "early" || c.before {
-					cluster.bind(namespace, jane.Groups[0])
+					cluster.bindGroups(namespace, jane.Groups[0])
 				}
 			}
 			events, err := kubernetes.NewForConfigOrDie(&rest.Config{Host: proxy.URL, BearerToken: "janes"}).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
@@ -59,20 +59,20 @@ func TestRefusedNamespaceIsWatchedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(events.Stop)
-			if e := nextEvent(t, events); namespaceOf(t, e.Object) != "early" {
+			if e := awaitEvent(t, events); getNamespace(t, e.Object) != "early" {
 				t.Fatalf("the first event is %v", e)
 			}
 			if !c.before {
-				cluster.bind("late", jane.Groups[0])
+				cluster.bindGroups("late", jane.Groups[0])
 			}
-			if e := nextEvent(t, events); namespaceOf(t, e.Object) != "late" {
+			if e := awaitEvent(t, events); getNamespace(t, e.Object) != "late" {
 				t.Fatalf("the second event is %v", e)
 			}
 		})
 	}
 }
 
-func namespaceOf(t *testing.T, o any) string {
+func getNamespace(t *testing.T, o any) string {
 	t.Helper()
 	m, ok := o.(metav1.Object)
 	if !ok {

@@ -17,8 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// audited sends requests to a proxy with an audit policy, and returns the recorded events.
-func audited(t *testing.T, policy string, sent ...*http.Request) ([]auditv1.Event, *metrics) {
+// recordAuditEvents sends requests to a proxy with an audit policy, and returns the recorded
+// events.
+func recordAuditEvents(t *testing.T, policy string, sent ...*http.Request) ([]auditv1.Event, *metrics) {
 	t.Helper()
 	authenticator := newRequestAuthenticator(tokenfile.New(map[string]*user.DefaultInfo{"janes": jane}), nil, nil)
 	var out bytes.Buffer
@@ -49,7 +50,7 @@ func audited(t *testing.T, policy string, sent ...*http.Request) ([]auditv1.Even
 	return events, c.metrics
 }
 
-func janesRequest(header ...string) *http.Request {
+func newJanesRequest(header ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodDelete, "/api/v1/namespaces/shop/pods/web", nil)
 	r.Header.Set("Authorization", "Bearer janes")
 	for i := 0; i < len(header); i += 2 {
@@ -60,7 +61,7 @@ func janesRequest(header ...string) *http.Request {
 
 // TestAudit fails if an event lacks the user, the request or the response status.
 func TestAudit(t *testing.T) {
-	events, m := audited(t, "", janesRequest(), janesRequest("Impersonate-User", "admin"), janesRequest("Authorization", "Bearer eves"))
+	events, m := recordAuditEvents(t, "", newJanesRequest(), newJanesRequest("Impersonate-User", "admin"), newJanesRequest("Authorization", "Bearer eves"))
 	want := []struct {
 		user string
 		code int32
@@ -74,15 +75,15 @@ func TestAudit(t *testing.T) {
 			t.Errorf("request %d: got event %+v, want user %q and status %d", i, e, w.user, w.code)
 		}
 	}
-	if got := counterValue(t, m.unauthenticated); got != 1 {
+	if got := readCounter(t, m.unauthenticated); got != 1 {
 		t.Errorf("got %v unauthenticated requests, want 1", got)
 	}
-	if got := counterValue(t, m.requests.WithLabelValues("delete", "418")); got != 1 {
+	if got := readCounter(t, m.requests.WithLabelValues("delete", "418")); got != 1 {
 		t.Errorf("got %v requests by jane, want 1", got)
 	}
 }
 
-func counterValue(t *testing.T, c prometheus.Counter) float64 {
+func readCounter(t *testing.T, c prometheus.Counter) float64 {
 	t.Helper()
 	var m dto.Metric
 	if err := c.Write(&m); err != nil {
@@ -93,7 +94,7 @@ func counterValue(t *testing.T, c prometheus.Counter) float64 {
 
 // TestAuditPolicy fails if the audit policy file is not applied.
 func TestAuditPolicy(t *testing.T) {
-	events, _ := audited(t, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, resources: [{group: \"\", resources: [pods]}]}, {level: Metadata}]\n", janesRequest())
+	events, _ := recordAuditEvents(t, "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, resources: [{group: \"\", resources: [pods]}]}, {level: Metadata}]\n", newJanesRequest())
 	if len(events) > 0 {
 		t.Errorf("the policy excludes pods, got events %+v", events)
 	}

@@ -34,13 +34,13 @@ func newAuthority(t *testing.T, name string) *authority {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	issued := a.issue(t, template)
+	issued := a.issueCertificate(t, template)
 	a.certificate = issued.Leaf
 	return a
 }
 
-// issue signs a certificate. An authority without a certificate signs its own.
-func (a *authority) issue(t *testing.T, template *x509.Certificate) tls.Certificate {
+// issueCertificate signs a certificate. An authority without a certificate signs its own.
+func (a *authority) issueCertificate(t *testing.T, template *x509.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -66,11 +66,11 @@ func (a *authority) issue(t *testing.T, template *x509.Certificate) tls.Certific
 	return tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key, Leaf: leaf}
 }
 
-func (a *authority) pem() []byte {
+func (a *authority) encodePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-func person(name string, groups ...string) *x509.Certificate {
+func newPersonTemplate(name string, groups ...string) *x509.Certificate {
 	return &x509.Certificate{
 		Subject: pkix.Name{CommonName: name, Organization: groups}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
@@ -89,7 +89,7 @@ func TestClientCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours, others := newAuthority(t, "people"), newAuthority(t, "people")
-	accepted, err := dynamiccertificates.NewStaticCAContent("clients", ours.pem())
+	accepted, err := dynamiccertificates.NewStaticCAContent("clients", ours.encodePEM())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,17 +99,17 @@ func TestClientCertificates(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 
-	expired, server1, weak := person("carol", "devs"), person("carol", "devs"), person("carol", "devs")
+	expired, server1, weak := newPersonTemplate("carol", "devs"), newPersonTemplate("carol", "devs"), newPersonTemplate("carol", "devs")
 	expired.NotBefore, expired.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
 	server1.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	weak.Subject.CommonName = ""
-	carol := ours.issue(t, person("carol", "devs", "system:masters"))
+	carol := ours.issueCertificate(t, newPersonTemplate("carol", "devs", "system:masters"))
 	// The other authority's certificate is followed by carol's, as if carol's were an
 	// intermediate certificate.
-	appended := others.issue(t, person("admin"))
+	appended := others.issueCertificate(t, newPersonTemplate("admin"))
 	appended.Certificate = append(appended.Certificate, carol.Certificate...)
 	// byCarol is signed with carol's certificate, which is no authority.
-	byCarol := (&authority{carol.Leaf, carol.PrivateKey.(*ecdsa.PrivateKey)}).issue(t, person("admin"))
+	byCarol := (&authority{carol.Leaf, carol.PrivateKey.(*ecdsa.PrivateKey)}).issueCertificate(t, newPersonTemplate("admin"))
 	byCarol.Certificate = append(byCarol.Certificate, carol.Certificate...)
 	for _, c := range []struct {
 		about       string
@@ -124,17 +124,17 @@ func TestClientCertificates(t *testing.T) {
 		{"none", nil, [2]string{}, 401, ""},
 		{"none, but a forwarded one", nil, [2]string{"X-Forwarded-Client-Cert", `Subject="CN=carol"`}, 401, ""},
 		{"none, but one by RFC 9440", nil, [2]string{"Client-Cert", ":" + string(carol.Certificate[0][:0]) + ":"}, 401, ""},
-		{"none, but one by nginx", nil, [2]string{"Ssl-Client-Cert", string(ours.pem())[:20]}, 401, ""},
-		{"another authority's of the same name", new(others.issue(t, person("carol", "devs"))), [2]string{}, 401, ""},
+		{"none, but one by nginx", nil, [2]string{"Ssl-Client-Cert", string(ours.encodePEM())[:20]}, 401, ""},
+		{"another authority's of the same name", new(others.issueCertificate(t, newPersonTemplate("carol", "devs"))), [2]string{}, 401, ""},
 		{"her own authority", new(newSelfSigned(t, "carol")), [2]string{}, 401, ""},
 		{"another's with carol's behind it", &appended, [2]string{}, 401, ""},
 		{"one that carol signed", &byCarol, [2]string{}, 401, ""},
-		{"an expired one", new(ours.issue(t, expired)), [2]string{}, 401, ""},
-		{"a server's", new(ours.issue(t, server1)), [2]string{}, 401, ""},
-		{"without a name", new(ours.issue(t, weak)), [2]string{}, 401, ""},
-		{"a controller's", new(ours.issue(t, person("system:kube-controller-manager"))), [2]string{}, 401, ""},
-		{"a node's", new(ours.issue(t, person("system:node:n1", "system:nodes"))), [2]string{}, 401, ""},
-		{"a service account's", new(ours.issue(t, person("system:serviceaccount:shop:robot"))), [2]string{}, 401, ""},
+		{"an expired one", new(ours.issueCertificate(t, expired)), [2]string{}, 401, ""},
+		{"a server's", new(ours.issueCertificate(t, server1)), [2]string{}, 401, ""},
+		{"without a name", new(ours.issueCertificate(t, weak)), [2]string{}, 401, ""},
+		{"a controller's", new(ours.issueCertificate(t, newPersonTemplate("system:kube-controller-manager"))), [2]string{}, 401, ""},
+		{"a node's", new(ours.issueCertificate(t, newPersonTemplate("system:node:n1", "system:nodes"))), [2]string{}, 401, ""},
+		{"a service account's", new(ours.issueCertificate(t, newPersonTemplate("system:serviceaccount:shop:robot"))), [2]string{}, 401, ""},
 	} {
 		received = nil
 		config := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // a test
@@ -175,5 +175,5 @@ func TestClientCertificates(t *testing.T) {
 
 func newSelfSigned(t *testing.T, name string) tls.Certificate {
 	t.Helper()
-	return (&authority{}).issue(t, person(name, "devs"))
+	return (&authority{}).issueCertificate(t, newPersonTemplate(name, "devs"))
 }

@@ -50,8 +50,8 @@ func newRecordingCluster(t *testing.T) *recordingCluster {
 	return h
 }
 
-// send sends header lines unchanged, and returns the response's status code.
-func (h *recordingCluster) send(t *testing.T, lines ...string) int {
+// sendLines sends header lines unchanged, and returns the response's status code.
+func (h *recordingCluster) sendLines(t *testing.T, lines ...string) int {
 	t.Helper()
 	h.requests = nil
 	c, err := tls.Dial("tcp", h.proxy.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
@@ -129,7 +129,7 @@ func TestIdentityHeaders(t *testing.T) {
 		{"a service account, from an identity provider", 401, []string{"Authorization: Bearer claims"}},
 		{"a user of Kubernetes' own, reviewed", 401, []string{"Authorization: Bearer bootstrapper"}},
 	} {
-		if got := h.send(t, append(c.lines, "Connection: close")...); got != c.want {
+		if got := h.sendLines(t, append(c.lines, "Connection: close")...); got != c.want {
 			t.Errorf("%s: status %d, want %d", c.about, got, c.want)
 		}
 		if c.want != http.StatusOK {
@@ -149,14 +149,14 @@ func TestIdentityHeaders(t *testing.T) {
 		if strings.Contains(c.about, "robot") {
 			want = []string{"Authorization: Bearer robots", "X-Forwarded-For: 127.0.0.1"}
 		}
-		if got := identityHeadersOf(h.requests[0].Header); !slices.Equal(got, want) {
+		if got := listIdentityHeaders(h.requests[0].Header); !slices.Equal(got, want) {
 			t.Errorf("%s: the API server received\n  %s\nwant\n  %s", c.about, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 		}
 	}
 }
 
-// identityHeadersOf returns all headers except the ones that every client sends.
-func identityHeadersOf(h http.Header) []string {
+// listIdentityHeaders returns all headers except the ones that every client sends.
+func listIdentityHeaders(h http.Header) []string {
 	var all []string
 	for name, values := range h {
 		if !slices.Contains([]string{"Accept-Encoding", "User-Agent", "Connection", "Audit-Id"}, name) {

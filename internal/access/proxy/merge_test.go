@@ -13,7 +13,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-func configMaps(version string, names ...string) *corev1.ConfigMapList {
+func newConfigMaps(version string, names ...string) *corev1.ConfigMapList {
 	l := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: metav1.ListMeta{ResourceVersion: version}}
 	for _, n := range names {
 		l.Items = append(l.Items, corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: n}, Data: map[string]string{"a": strings.Repeat("b", 300)}})
@@ -21,7 +21,7 @@ func configMaps(version string, names ...string) *corev1.ConfigMapList {
 	return l
 }
 
-func namesOf(l *corev1.ConfigMapList) (names []string) {
+func listConfigMapNames(l *corev1.ConfigMapList) (names []string) {
 	for i := range l.Items {
 		names = append(names, l.Items[i].Name)
 	}
@@ -31,7 +31,7 @@ func namesOf(l *corev1.ConfigMapList) (names []string) {
 // TestMerge merges lists in each encoding, and decodes the result as clients do.
 func TestMerge(t *testing.T) {
 	proto := protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
-	lists := []*corev1.ConfigMapList{configMaps("7", "one", "two"), configMaps("7"), configMaps("7", "three")}
+	lists := []*corev1.ConfigMapList{newConfigMaps("7", "one", "two"), newConfigMaps("7"), newConfigMaps("7", "three")}
 	for contentType, encode := range map[string]func(runtime.Object) ([]byte, error){
 		jsonType:     func(o runtime.Object) ([]byte, error) { return json.Marshal(o) },
 		protobufType: func(o runtime.Object) ([]byte, error) { return runtime.Encode(proto, o) },
@@ -59,7 +59,7 @@ func TestMerge(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", contentType, err, body)
 		}
 		all := decoded.(*corev1.ConfigMapList)
-		if got := strings.Join(namesOf(all), " "); got != "one two three" || all.ResourceVersion != "9" || all.Continue != "more" || all.Items[2].Data["a"] != lists[2].Items[0].Data["a"] {
+		if got := strings.Join(listConfigMapNames(all), " "); got != "one two three" || all.ResourceVersion != "9" || all.Continue != "more" || all.Items[2].Data["a"] != lists[2].Items[0].Data["a"] {
 			t.Errorf("%s: %s, %+v", contentType, got, all.ListMeta)
 		}
 	}

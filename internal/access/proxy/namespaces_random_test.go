@@ -38,21 +38,21 @@ func TestVisibleNamespacesRandomly(t *testing.T) {
 					clients = append(clients, &informerClient{selector: chosen})
 				}
 				for range 150 {
-					h.step()
+					h.applyRandomChange()
 					for _, f := range clients {
 						switch h.IntN(6) {
 						case 0:
-							f.disconnect()
+							f.stopWatch()
 						case 1, 2:
-							f.sync(ctx, t, h.collection)
+							f.syncEvents(ctx, t, h.collection)
 						}
 					}
 				}
 				for _, f := range clients {
-					f.sync(ctx, t, h.collection)
+					f.syncEvents(ctx, t, h.collection)
 					synctest.Wait()
-					f.receive(t)
-					if want, _ := f.list(ctx, t, h.collection); fmt.Sprint(f.copied) != fmt.Sprint(want) {
+					f.applyEvents(t)
+					if want, _ := f.listAll(ctx, t, h.collection); fmt.Sprint(f.copied) != fmt.Sprint(want) {
 						t.Errorf("the client with selector %q has %v, want %v", f.selector, f.copied, want)
 					}
 				}
@@ -69,8 +69,8 @@ type randomCluster struct {
 	version uint64
 }
 
-// step applies one change; some arrive late.
-func (h *randomCluster) step() {
+// applyRandomChange applies one change; some arrive late.
+func (h *randomCluster) applyRandomChange() {
 	h.version += 1 + h.Uint64N(2)
 	version := h.version - h.Uint64N(3)
 	name := fmt.Sprintf("n%d", h.IntN(4))
@@ -111,7 +111,7 @@ type informerClient struct {
 	seen func(object)
 }
 
-func (f *informerClient) list(ctx context.Context, t *testing.T, c *collection) (all map[string]string, version string) {
+func (f *informerClient) listAll(ctx context.Context, t *testing.T, c *collection) (all map[string]string, version string) {
 	t.Helper()
 	list, err := c.List(ctx, &metainternalversion.ListOptions{LabelSelector: f.selector})
 	if err != nil {
@@ -135,13 +135,13 @@ func (f *informerClient) list(ctx context.Context, t *testing.T, c *collection) 
 	return all, l.GetResourceVersion()
 }
 
-// sync receives the pending events. If no watch is open, it starts one.
-func (f *informerClient) sync(ctx context.Context, t *testing.T, n *collection) {
+// syncEvents receives the pending events. If no watch is open, it starts one.
+func (f *informerClient) syncEvents(ctx context.Context, t *testing.T, n *collection) {
 	t.Helper()
 	for f.open == nil {
 		fresh := f.version == ""
 		if fresh {
-			f.copied, f.version = f.list(ctx, t, n)
+			f.copied, f.version = f.listAll(ctx, t, n)
 		}
 		w, err := n.Watch(ctx, &metainternalversion.ListOptions{LabelSelector: f.selector, ResourceVersion: f.version})
 		switch {
@@ -153,11 +153,11 @@ func (f *informerClient) sync(ctx context.Context, t *testing.T, n *collection) 
 			f.version = ""
 		}
 	}
-	f.receive(t)
+	f.applyEvents(t)
 }
 
-// receive applies all pending events.
-func (f *informerClient) receive(t *testing.T) {
+// applyEvents applies all pending events.
+func (f *informerClient) applyEvents(t *testing.T) {
 	t.Helper()
 	for {
 		select {
@@ -184,8 +184,8 @@ func (f *informerClient) receive(t *testing.T) {
 	}
 }
 
-// disconnect stops the watch without reading pending events.
-func (f *informerClient) disconnect() {
+// stopWatch stops the watch without reading pending events.
+func (f *informerClient) stopWatch() {
 	if f.open != nil {
 		f.open.Stop()
 		f.open = nil

@@ -49,42 +49,42 @@ func newFakeCluster(t *testing.T) *fakeCluster {
 	return w
 }
 
-// nextVersion returns a new resource version.
-func (w *fakeCluster) nextVersion() uint64 {
+// incrementVersion returns a new resource version.
+func (w *fakeCluster) incrementVersion() uint64 {
 	w.version++
 	return w.version
 }
 
 func (w *fakeCluster) putNamespace(name string, labels map[string]string) {
 	w.put(&corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, ResourceVersion: strconv.FormatUint(w.nextVersion(), 10)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, ResourceVersion: strconv.FormatUint(w.incrementVersion(), 10)},
 		Status:     corev1.NamespaceStatus{Phase: corev1.NamespaceActive},
 	})
 }
 
-// bind binds groups to a role in a namespace. Without groups it removes the binding.
-func (w *fakeCluster) bind(namespace string, groups ...string) {
+// bindGroups binds groups to a role in a namespace. Without groups it removes the binding.
+func (w *fakeCluster) bindGroups(namespace string, groups ...string) {
 	var subjects []rbacv1.Subject
 	for _, g := range groups {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: g})
 	}
-	w.applyAccessChange(w.nextVersion(), w.access.setBinding(namespace, "croft", rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"}, subjects))
+	w.applyAccessChange(w.incrementVersion(), w.access.setBinding(namespace, "croft", rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"}, subjects))
 }
 
-func (w *fakeCluster) config(token string) *rest.Config {
+func (w *fakeCluster) newConfig(token string) *rest.Config {
 	return &rest.Config{Host: w.url, BearerToken: token}
 }
 
-func (w *fakeCluster) client(t *testing.T, token string) kubernetes.Interface {
+func (w *fakeCluster) newClient(t *testing.T, token string) kubernetes.Interface {
 	t.Helper()
-	c, err := kubernetes.NewForConfig(w.config(token))
+	c, err := kubernetes.NewForConfig(w.newConfig(token))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func names(list *corev1.NamespaceList) string {
+func joinNames(list *corev1.NamespaceList) string {
 	all := make([]string, len(list.Items))
 	for i := range list.Items {
 		all[i] = list.Items[i].Name
@@ -98,11 +98,11 @@ func TestVisibleNamespaces(t *testing.T) {
 	for _, n := range []string{"bank", "shop", "shop-dev", "kube-system"} {
 		w.putNamespace(n, map[string]string{"stage": n[len(n)-3:]})
 	}
-	w.bind("shop", "devs")
-	w.bind("shop-dev", "devs", "ops")
-	w.bind("gone", "devs")
-	w.applyAccessChange(w.nextVersion(), w.access.setBinding("", "admins", rbacv1.RoleRef{Kind: "ClusterRole", Name: "lister"}, []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "admins"}}))
-	janes := w.client(t, "janes").CoreV1().Namespaces()
+	w.bindGroups("shop", "devs")
+	w.bindGroups("shop-dev", "devs", "ops")
+	w.bindGroups("gone", "devs")
+	w.applyAccessChange(w.incrementVersion(), w.access.setBinding("", "admins", rbacv1.RoleRef{Kind: "ClusterRole", Name: "lister"}, []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "admins"}}))
+	janes := w.newClient(t, "janes").CoreV1().Namespaces()
 	for about, c := range map[string]struct {
 		options metav1.ListOptions
 		want    string
@@ -118,15 +118,15 @@ func TestVisibleNamespaces(t *testing.T) {
 		"not older than":    {metav1.ListOptions{ResourceVersion: "101", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, "shop shop-dev"},
 	} {
 		list, err := janes.List(t.Context(), c.options)
-		if err != nil || names(list) != c.want {
-			t.Errorf("%s: %q, %v; want %q", about, names(list), err, c.want)
+		if err != nil || joinNames(list) != c.want {
+			t.Errorf("%s: %q, %v; want %q", about, joinNames(list), err, c.want)
 		}
 	}
 	page, err := janes.List(t.Context(), metav1.ListOptions{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if next, err := janes.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: page.Continue}); err != nil || names(next) != "shop-dev" || next.Continue != "" {
+	if next, err := janes.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: page.Continue}); err != nil || joinNames(next) != "shop-dev" || next.Continue != "" {
 		t.Errorf("the second page: %v, %v", next, err)
 	}
 	if _, err := janes.List(t.Context(), metav1.ListOptions{ResourceVersion: "101", ResourceVersionMatch: metav1.ResourceVersionMatchExact}); !apierrors.IsResourceExpired(err) {
@@ -135,14 +135,14 @@ func TestVisibleNamespaces(t *testing.T) {
 	if _, err := janes.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.x=y"}); !apierrors.IsBadRequest(err) {
 		t.Errorf("an unsupported field selector: %v", err)
 	}
-	if list, err := w.client(t, "joes").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil || names(list) != "shop-dev" {
-		t.Errorf("joe lists %q, %v", names(list), err)
+	if list, err := w.newClient(t, "joes").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil || joinNames(list) != "shop-dev" {
+		t.Errorf("joe lists %q, %v", joinNames(list), err)
 	}
 	// The API server serves all other requests, and lists of users who may list all
 	// namespaces.
 	for _, request := range []func() error{
 		func() error {
-			_, err := w.client(t, "admins").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+			_, err := w.newClient(t, "admins").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 			return err
 		},
 		func() error {
@@ -154,18 +154,18 @@ func TestVisibleNamespaces(t *testing.T) {
 			t.Errorf("the API server did not serve the request: %v", err)
 		}
 	}
-	if meta, err := metadata.NewForConfigOrDie(w.config("janes")).Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(t.Context(), metav1.ListOptions{}); err != nil || len(meta.Items) != 2 {
+	if meta, err := metadata.NewForConfigOrDie(w.newConfig("janes")).Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(t.Context(), metav1.ListOptions{}); err != nil || len(meta.Items) != 2 {
 		t.Errorf("PartialObjectMetadata: %v, %v", meta, err)
 	}
-	if table := w.get(t, "janes", "/api/v1/namespaces", "application/json;as=Table;v=v1;g=meta.k8s.io"); !strings.Contains(table, `"kind":"Table"`) || !strings.Contains(table, `"shop-dev","Active"`) || strings.Contains(table, "bank") {
+	if table := w.getPath(t, "janes", "/api/v1/namespaces", "application/json;as=Table;v=v1;g=meta.k8s.io"); !strings.Contains(table, `"kind":"Table"`) || !strings.Contains(table, `"shop-dev","Active"`) || strings.Contains(table, "bank") {
 		t.Errorf("a table: %s", table)
 	}
-	if proto := w.get(t, "janes", "/api/v1/namespaces", "application/vnd.kubernetes.protobuf"); !strings.HasPrefix(proto, "k8s\x00") {
+	if proto := w.getPath(t, "janes", "/api/v1/namespaces", "application/vnd.kubernetes.protobuf"); !strings.HasPrefix(proto, "k8s\x00") {
 		t.Errorf("protobuf: %q", proto)
 	}
 }
 
-func (w *fakeCluster) get(t *testing.T, token, path, accept string) string {
+func (w *fakeCluster) getPath(t *testing.T, token, path, accept string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+path, nil)
 	if err != nil {
@@ -189,7 +189,7 @@ func (w *fakeCluster) get(t *testing.T, token, path, accept string) string {
 func expectEvents(t *testing.T, w watch.Interface, want ...string) {
 	t.Helper()
 	for _, one := range want {
-		e := nextEvent(t, w)
+		e := awaitEvent(t, w)
 		got := string(e.Type)
 		if o, ok := e.Object.(*corev1.Namespace); ok {
 			got += " " + o.Name
@@ -203,8 +203,8 @@ func expectEvents(t *testing.T, w watch.Interface, want ...string) {
 	}
 }
 
-// nextEvent returns the next event of a watch.
-func nextEvent(t *testing.T, w watch.Interface) watch.Event {
+// awaitEvent returns the next event of a watch.
+func awaitEvent(t *testing.T, w watch.Interface) watch.Event {
 	t.Helper()
 	select {
 	case e, ok := <-w.ResultChan():
@@ -223,8 +223,8 @@ func TestVisibleNamespacesWatched(t *testing.T) {
 	w := newFakeCluster(t)
 	w.putNamespace("bank", nil)
 	w.putNamespace("shop", nil)
-	w.bind("shop", "devs")
-	janes := w.client(t, "janes").CoreV1().Namespaces()
+	w.bindGroups("shop", "devs")
+	janes := w.newClient(t, "janes").CoreV1().Namespaces()
 	initial := true
 	open, err := janes.Watch(t.Context(), metav1.ListOptions{SendInitialEvents: &initial, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 	if err != nil {
@@ -235,16 +235,16 @@ func TestVisibleNamespacesWatched(t *testing.T) {
 	w.putNamespace("bank", map[string]string{"a": "b"})
 	w.putNamespace("shop", map[string]string{"a": "b"})
 	expectEvents(t, open, "MODIFIED shop")
-	w.bind("bank", "devs")
+	w.bindGroups("bank", "devs")
 	expectEvents(t, open, "ADDED bank")
-	w.bind("bank", "ops")
+	w.bindGroups("bank", "ops")
 	expectEvents(t, open, "DELETED bank")
 	w.putNamespace("bank", map[string]string{"a": "c"})
 	w.remove(w.objects["shop"])
 	expectEvents(t, open, "DELETED shop")
-	w.applyAccessChange(w.nextVersion(), w.access.setRole(roleKey{name: "operator"}, nil))
+	w.applyAccessChange(w.incrementVersion(), w.access.setRole(roleKey{name: "operator"}, nil))
 	w.putNamespace("shop", nil)
-	w.applyAccessChange(w.nextVersion(), w.access.setRole(roleKey{name: "operator"}, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}))
+	w.applyAccessChange(w.incrementVersion(), w.access.setRole(roleKey{name: "operator"}, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}))
 	expectEvents(t, open, "ADDED shop")
 
 	chosen, err := janes.Watch(t.Context(), metav1.ListOptions{LabelSelector: "a=b"})
@@ -264,13 +264,13 @@ func TestVisibleNamespacesResumed(t *testing.T) {
 	w.putNamespace("bank", nil)
 	w.putNamespace("shop", nil)
 	w.putNamespace("shop-dev", nil)
-	w.bind("shop", "devs")
-	janes := w.client(t, "janes").CoreV1().Namespaces()
-	w.resetHistory(w.nextVersion())
+	w.bindGroups("shop", "devs")
+	janes := w.newClient(t, "janes").CoreV1().Namespaces()
+	w.resetHistory(w.incrementVersion())
 	since := strconv.FormatUint(w.version, 10)
 	w.putNamespace("shop", map[string]string{"a": "b"})
 	w.putNamespace("bank", map[string]string{"a": "b"})
-	w.bind("shop-dev", "devs")
+	w.bindGroups("shop-dev", "devs")
 	again, err := janes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: since})
 	if err != nil {
 		t.Fatal(err)
@@ -280,21 +280,21 @@ func TestVisibleNamespacesResumed(t *testing.T) {
 
 	// bank, which jane could never see, is deleted, and her access to shop is revoked.
 	w.remove(w.objects["bank"])
-	w.bind("shop")
+	w.bindGroups("shop")
 	w.putNamespace("shop", map[string]string{"a": "secret"})
 	gone, err := janes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: since})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer gone.Stop()
-	deleted := nextEvent(t, gone)
+	deleted := awaitEvent(t, gone)
 	if o, ok := deleted.Object.(*corev1.Namespace); !ok || deleted.Type != watch.Deleted || o.Name != "shop" || o.Labels["a"] != "b" {
 		t.Errorf("got %s %v for a namespace whose access was revoked, want its last visible state", deleted.Type, deleted.Object)
 	}
 	expectEvents(t, gone, "ADDED shop-dev")
 
 	// A watch can start from the version of a list, even if that version revoked access.
-	w.bind("shop-dev")
+	w.bindGroups("shop-dev")
 	list, err := janes.List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestVisibleNamespacesResumed(t *testing.T) {
 		t.Errorf("a watch from a compacted version: %v", err)
 	}
 	// client-go retries this error indefinitely.
-	if future := w.get(t, "janes", "/api/v1/namespaces?resourceVersion=99999", "application/json"); !strings.Contains(future, "Too large resource version") {
+	if future := w.getPath(t, "janes", "/api/v1/namespaces?resourceVersion=99999", "application/json"); !strings.Contains(future, "Too large resource version") {
 		t.Errorf("a version in the future: %s", future)
 	}
 }
@@ -320,10 +320,10 @@ func TestInformer(t *testing.T) {
 	for i := range 300 {
 		w.putNamespace(fmt.Sprintf("n-%03d", i), nil)
 		if i%100 == 0 {
-			w.bind(fmt.Sprintf("n-%03d", i), "devs")
+			w.bindGroups(fmt.Sprintf("n-%03d", i), "devs")
 		}
 	}
-	factory := informers.NewSharedInformerFactory(w.client(t, "janes"), 0)
+	factory := informers.NewSharedInformerFactory(w.newClient(t, "janes"), 0)
 	lister := factory.Core().V1().Namespaces()
 	informer := lister.Informer()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -333,13 +333,13 @@ func TestInformer(t *testing.T) {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		t.Fatal("the informer does not sync")
 	}
-	eventually(t, informer, "n-000 n-100 n-200")
-	w.bind("n-007", "devs")
-	w.bind("n-100")
-	eventually(t, informer, "n-000 n-007 n-200")
+	awaitKeys(t, informer, "n-000 n-100 n-200")
+	w.bindGroups("n-007", "devs")
+	w.bindGroups("n-100")
+	awaitKeys(t, informer, "n-000 n-007 n-200")
 }
 
-func eventually(t *testing.T, informer cache.SharedIndexInformer, want string) {
+func awaitKeys(t *testing.T, informer cache.SharedIndexInformer, want string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	for tick := time.NewTicker(10 * time.Millisecond); ; {

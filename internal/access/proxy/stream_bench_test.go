@@ -24,7 +24,7 @@ import (
 func BenchmarkLog(b *testing.B) {
 	const size = 64 << 20
 	block := make([]byte, 1<<20)
-	benchmark(b, "/api/v1/namespaces/shop/pods/web/log", size, func(w http.ResponseWriter, _ *http.Request) {
+	runBenchmark(b, "/api/v1/namespaces/shop/pods/web/log", size, func(w http.ResponseWriter, _ *http.Request) {
 		for range size / len(block) {
 			if _, err := w.Write(block); err != nil {
 				return
@@ -37,14 +37,14 @@ func BenchmarkLog(b *testing.B) {
 func BenchmarkGet(b *testing.B) {
 	const size = 500
 	object := make([]byte, size)
-	benchmark(b, "/api/v1/namespaces/shop/configmaps/c", size, func(w http.ResponseWriter, _ *http.Request) {
+	runBenchmark(b, "/api/v1/namespaces/shop/configmaps/c", size, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(object)
 	})
 }
 
-// benchmark gets a path of size bytes through the proxy, a minimal one, and none.
-func benchmark(b *testing.B, path string, size int64, serve http.HandlerFunc) {
+// runBenchmark gets a path of size bytes through the proxy, a minimal one, and none.
+func runBenchmark(b *testing.B, path string, size int64, serve http.HandlerFunc) {
 	b.Helper()
 	upstream := httptest.NewUnstartedServer(serve)
 	upstream.EnableHTTP2 = true
@@ -84,11 +84,11 @@ func benchmark(b *testing.B, path string, size int64, serve http.HandlerFunc) {
 			defer server.Close()
 			b.SetBytes(size)
 			b.ReportAllocs()
-			before := cpuTime(b)
+			before := measureCPUTime(b)
 			for b.Loop() {
 				getAll(b, server.Client(), server.URL+path, size)
 			}
-			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N)/1e3, "cpu-us/op")
+			b.ReportMetric(float64(measureCPUTime(b)-before)/float64(b.N)/1e3, "cpu-us/op")
 		})
 	}
 }
@@ -110,9 +110,9 @@ func getAll(b *testing.B, client *http.Client, address string, size int64) {
 	}
 }
 
-// cpuTime returns the processor time of the process, which varies less on a busy machine
+// measureCPUTime returns the processor time of the process, which varies less on a busy machine
 // than the elapsed time.
-func cpuTime(b *testing.B) time.Duration {
+func measureCPUTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

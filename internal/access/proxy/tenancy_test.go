@@ -74,20 +74,20 @@ func newFakeEstate(t *testing.T) *fakeEstate {
 	return e
 }
 
-func (e *fakeEstate) bind(namespace string, groups ...string) {
+func (e *fakeEstate) bindGroups(namespace string, groups ...string) {
 	var subjects []rbacv1.Subject
 	for _, g := range groups {
 		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: g})
 	}
-	e.changeAccess(e.nextVersion(), func() accessChange {
+	e.changeAccess(e.incrementVersion(), func() accessChange {
 		return e.access.setBinding(namespace, "croft", rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"}, subjects)
 	})
 }
 
-// meta returns the metadata of an object, with values that no team may see.
-func (e *fakeEstate) meta(name string) metav1.ObjectMeta {
+// makeMetadata returns the metadata of an object, with values that no team may see.
+func (e *fakeEstate) makeMetadata(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: name, ResourceVersion: strconv.FormatUint(e.nextVersion(), 10), Generation: 1,
+		Name: name, ResourceVersion: strconv.FormatUint(e.incrementVersion(), 10), Generation: 1,
 		Annotations: map[string]string{"note": secret}, Finalizers: []string{secret},
 		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: secret}},
 		OwnerReferences: []metav1.OwnerReference{{Name: secret}},
@@ -99,30 +99,30 @@ const secret = "another-tenants"
 
 func (e *fakeEstate) putTenant(t *testing.T, name string, accepted metav1.ConditionStatus, namespaces []string, pools ...string) {
 	t.Helper()
-	tenant := &v1alpha1.Tenant{ObjectMeta: e.meta(name), Spec: v1alpha1.TenantSpec{Pools: pools, CostCode: "org1"}}
+	tenant := &v1alpha1.Tenant{ObjectMeta: e.makeMetadata(name), Spec: v1alpha1.TenantSpec{Pools: pools, CostCode: "org1"}}
 	tenant.Labels = map[string]string{"note": secret}
 	tenant.Status = v1alpha1.TenantStatus{Pool: pools[0], Pools: pools, Namespaces: namespaces, Status: v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionAccepted, Status: accepted, Reason: "DomainTaken", Message: secret},
 	}}}
-	if err := e.applyTenantEvent(asUnstructured(t, tenant), true); err != nil {
+	if err := e.applyTenantEvent(convertToUnstructured(t, tenant), true); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (e *fakeEstate) putPool(t *testing.T, name string) {
 	t.Helper()
-	pool := &v1alpha1.Pool{ObjectMeta: e.meta(name), Spec: v1alpha1.PoolSpec{
+	pool := &v1alpha1.Pool{ObjectMeta: e.makeMetadata(name), Spec: v1alpha1.PoolSpec{
 		EmptyTTL: "1h", Tags: map[string]string{"note": secret}, NodeClass: &v1alpha1.NodeClass{AWS: &v1alpha1.AWSNodeClass{}},
 	}, Status: v1alpha1.PoolStatus{Nodes: 3, Tenants: 4711}}
 	pool.Labels = map[string]string{"note": secret}
-	if err := e.applyPoolEvent(asUnstructured(t, pool), true); err != nil {
+	if err := e.applyPoolEvent(convertToUnstructured(t, pool), true); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (e *fakeEstate) putNode(t *testing.T, name, pool string, change ...func(*corev1.Node)) {
 	t.Helper()
-	node := &corev1.Node{ObjectMeta: e.meta(name), Spec: corev1.NodeSpec{ProviderID: secret, PodCIDR: secret}, Status: corev1.NodeStatus{
+	node := &corev1.Node{ObjectMeta: e.makeMetadata(name), Spec: corev1.NodeSpec{ProviderID: secret, PodCIDR: secret}, Status: corev1.NodeStatus{
 		Images:          []corev1.ContainerImage{{Names: []string{secret}}},
 		VolumesInUse:    []corev1.UniqueVolumeName{secret},
 		VolumesAttached: []corev1.AttachedVolume{{Name: secret}},
@@ -144,13 +144,13 @@ func (e *fakeEstate) putNode(t *testing.T, name, pool string, change ...func(*co
 func (e *fakeEstate) removeNode(t *testing.T, name string) {
 	t.Helper()
 	node := e.unfiltered[name].DeepCopy()
-	node.ResourceVersion = strconv.FormatUint(e.nextVersion(), 10)
+	node.ResourceVersion = strconv.FormatUint(e.incrementVersion(), 10)
 	if err := e.setNode(node, false); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func asUnstructured(t *testing.T, o runtime.Object) *unstructured.Unstructured {
+func convertToUnstructured(t *testing.T, o runtime.Object) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -159,9 +159,9 @@ func asUnstructured(t *testing.T, o runtime.Object) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// twoTenants creates jane's tenant shop on the pools small and large, and joe's tenant bank
+// newTwoTenants creates jane's tenant shop on the pools small and large, and joe's tenant bank
 // on the pool vault.
-func twoTenants(t *testing.T) *fakeEstate {
+func newTwoTenants(t *testing.T) *fakeEstate {
 	t.Helper()
 	e := newFakeEstate(t)
 	e.putTenant(t, "shop", metav1.ConditionTrue, []string{"shop", "shop-dev"}, "small", "large")
@@ -172,8 +172,8 @@ func twoTenants(t *testing.T) *fakeEstate {
 	for node, pool := range map[string]string{"s1": "small", "s2": "small", "l1": "large", "v1": "vault", "platform": ""} {
 		e.putNode(t, node, pool)
 	}
-	e.bind("shop-dev", "devs")
-	e.bind("bank", "ops")
+	e.bindGroups("shop-dev", "devs")
+	e.bindGroups("bank", "ops")
 	return e
 }
 
@@ -183,13 +183,13 @@ var (
 	poolsResource   = v1alpha1.GroupVersion.WithResource("pools")
 )
 
-func (e *fakeEstate) of(token string, resource schema.GroupVersionResource) dynamic.ResourceInterface {
-	config := rest.CopyConfig(e.config(token))
+func (e *fakeEstate) newDynamicClient(token string, resource schema.GroupVersionResource) dynamic.ResourceInterface {
+	config := rest.CopyConfig(e.newConfig(token))
 	config.QPS = -1
 	return dynamic.NewForConfigOrDie(config).Resource(resource)
 }
 
-func listed(t *testing.T, c dynamic.ResourceInterface, options metav1.ListOptions) string {
+func listNames(t *testing.T, c dynamic.ResourceInterface, options metav1.ListOptions) string {
 	t.Helper()
 	list, err := c.List(t.Context(), options)
 	if err != nil {
@@ -205,7 +205,7 @@ func listed(t *testing.T, c dynamic.ResourceInterface, options metav1.ListOption
 // TestTenancy fails if users see more or less than their own tenants, pools and nodes, by a
 // list or by name, with any selector.
 func TestTenancy(t *testing.T) {
-	e := twoTenants(t)
+	e := newTwoTenants(t)
 	for _, c := range []struct {
 		about, token string
 		resource     schema.GroupVersionResource
@@ -226,12 +226,12 @@ func TestTenancy(t *testing.T) {
 		{"a field", "janes", nodesResource, metav1.ListOptions{FieldSelector: "spec.unschedulable=true"}, ""},
 		{"an unknown field", "janes", nodesResource, metav1.ListOptions{FieldSelector: "spec.providerID=" + secret}, "BadRequest"},
 	} {
-		if got := listed(t, e.of(c.token, c.resource), c.options); got != c.want {
+		if got := listNames(t, e.newDynamicClient(c.token, c.resource), c.options); got != c.want {
 			t.Errorf("%s: %q, want %q", c.about, got, c.want)
 		}
 	}
 	get := func(token string, resource schema.GroupVersionResource, name string) error {
-		_, err := e.of(token, resource).Get(t.Context(), name, metav1.GetOptions{})
+		_, err := e.newDynamicClient(token, resource).Get(t.Context(), name, metav1.GetOptions{})
 		return err
 	}
 	for resource, names := range map[schema.GroupVersionResource][2][]string{
@@ -256,10 +256,10 @@ func TestTenancy(t *testing.T) {
 		}
 	}
 	// The API server answers subresources and writes.
-	if _, err := e.of("janes", nodesResource).Get(t.Context(), "s1", metav1.GetOptions{}, "status"); !apierrors.IsForbidden(err) {
+	if _, err := e.newDynamicClient("janes", nodesResource).Get(t.Context(), "s1", metav1.GetOptions{}, "status"); !apierrors.IsForbidden(err) {
 		t.Errorf("nodes/status: %v", err)
 	}
-	if err := e.of("janes", nodesResource).Delete(t.Context(), "s1", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+	if err := e.newDynamicClient("janes", nodesResource).Delete(t.Context(), "s1", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting a node: %v", err)
 	}
 	// It also answers watches by WebSocket, whose connection a filtered response cannot
@@ -283,11 +283,11 @@ func TestTenancy(t *testing.T) {
 // TestTenancyBounds fails if anything but a RoleBinding in one of a tenant's accepted
 // namespaces makes the tenant visible.
 func TestTenancyBounds(t *testing.T) {
-	e := twoTenants(t)
-	see := func() string { return listed(t, e.of("janes", nodesResource), metav1.ListOptions{}) }
+	e := newTwoTenants(t)
+	see := func() string { return listNames(t, e.newDynamicClient("janes", nodesResource), metav1.ListOptions{}) }
 	const own = "l1 s1 s2"
 	// A user who may get every namespace, such as a controller, is a member of no tenant.
-	e.changeAccess(e.nextVersion(), func() accessChange {
+	e.changeAccess(e.incrementVersion(), func() accessChange {
 		return e.access.setBinding("", "all", rbacv1.RoleRef{Kind: "ClusterRole", Name: "operator"}, []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "devs"}})
 	})
 	if got := see(); got != own {
@@ -301,11 +301,11 @@ func TestTenancyBounds(t *testing.T) {
 	}
 	// Neither a role that does not allow get on the namespace nor a binding to a missing
 	// role makes the tenant visible.
-	e.changeAccess(e.nextVersion(), func() accessChange {
+	e.changeAccess(e.incrementVersion(), func() accessChange {
 		return e.access.setRole(roleKey{"bank", "pods"}, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}}})
 	})
 	for _, role := range []string{"pods", "none"} {
-		e.changeAccess(e.nextVersion(), func() accessChange {
+		e.changeAccess(e.incrementVersion(), func() accessChange {
 			return e.access.setBinding("bank", role, rbacv1.RoleRef{Kind: "Role", Name: role}, []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "devs"}})
 		})
 	}
@@ -328,7 +328,7 @@ func TestTenancyBounds(t *testing.T) {
 // TestTenancyFields fails if a response has more than the fields that teams may see, in any
 // encoding, or if kubectl's columns are missing.
 func TestTenancyFields(t *testing.T) {
-	e := twoTenants(t)
+	e := newTwoTenants(t)
 	const jsonTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	for _, path := range []string{"/api/v1/nodes", "/api/v1/nodes/s1", "/apis/croft.dev/v1alpha1/tenants", "/apis/croft.dev/v1alpha1/tenants/shop", "/apis/croft.dev/v1alpha1/pools", "/apis/croft.dev/v1alpha1/pools/small"} {
 		for _, accept := range []string{
@@ -336,7 +336,7 @@ func TestTenancyFields(t *testing.T) {
 			"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
 			"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
 		} {
-			body := e.get(t, "janes", path, accept)
+			body := e.getPath(t, "janes", path, accept)
 			if strings.Contains(body, secret) || strings.Contains(body, "4711") || strings.Contains(body, "v1\"") && strings.Contains(body, "vault") {
 				t.Errorf("%s as %s: %s", path, accept, body)
 			}
@@ -345,7 +345,7 @@ func TestTenancyFields(t *testing.T) {
 			}
 		}
 	}
-	if proto := e.get(t, "janes", "/api/v1/nodes", "application/vnd.kubernetes.protobuf"); !strings.HasPrefix(proto, "k8s\x00") || !strings.Contains(proto, "KubeletReady") {
+	if proto := e.getPath(t, "janes", "/api/v1/nodes", "application/vnd.kubernetes.protobuf"); !strings.HasPrefix(proto, "k8s\x00") || !strings.Contains(proto, "KubeletReady") {
 		t.Errorf("nodes in protobuf: %q", proto)
 	}
 	for path, cells := range map[string]string{
@@ -353,11 +353,11 @@ func TestTenancyFields(t *testing.T) {
 		"/apis/croft.dev/v1alpha1/tenants":     `"shop","[\"small\",\"large\"]","[\"shop\",\"shop-dev\"]"`,
 		"/apis/croft.dev/v1alpha1/pools/small": `"small",null,3`,
 	} {
-		if table := e.get(t, "janes", path, jsonTable); !strings.Contains(table, cells) {
+		if table := e.getPath(t, "janes", path, jsonTable); !strings.Contains(table, cells) {
 			t.Errorf("%s as a table: %s", path, table)
 		}
 	}
-	partial, err := metadata.NewForConfigOrDie(e.config("janes")).Resource(nodesResource).List(t.Context(), metav1.ListOptions{})
+	partial, err := metadata.NewForConfigOrDie(e.newConfig("janes")).Resource(nodesResource).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(partial.Items) != 3 || partial.Items[0].Labels[corev1.LabelArchStable] != "arm64" {
 		t.Errorf("PartialObjectMetadata: %v, %v", partial, err)
 	}
@@ -383,8 +383,8 @@ func TestEveryFieldDecided(t *testing.T) {
 		found := sets.New[string]()
 		for i := range kind.NumField() {
 			f := kind.Field(i)
-			if name := jsonName(f); name != "" {
-				undecided(t, kind.Name(), name, f.Type, decided, found)
+			if name := getJSONName(f); name != "" {
+				reportUndecided(t, kind.Name(), name, f.Type, decided, found)
 			}
 		}
 		if unknown := decided.Difference(found); len(unknown) > 0 {
@@ -403,13 +403,13 @@ func TestEveryFieldDecided(t *testing.T) {
 	}
 }
 
-func jsonName(f reflect.StructField) string {
+func getJSONName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
 }
 
-// undecided reports the fields at and below path that are in neither list of the policy.
-func undecided(t *testing.T, kind, path string, of reflect.Type, decided, found sets.Set[string]) {
+// reportUndecided reports the fields at and below path that are in neither list of the policy.
+func reportUndecided(t *testing.T, kind, path string, of reflect.Type, decided, found sets.Set[string]) {
 	t.Helper()
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		if of.Kind() == reflect.Slice && !decided.Has(path) {
@@ -427,19 +427,19 @@ func undecided(t *testing.T, kind, path string, of reflect.Type, decided, found 
 	case !below || of.Kind() != reflect.Struct:
 		t.Errorf("%s: %s is neither shown nor hidden", kind, path)
 	default:
-		fieldsBelow(t, kind, path, of, decided, found)
+		reportUndecidedBelow(t, kind, path, of, decided, found)
 	}
 }
 
-func fieldsBelow(t *testing.T, kind, path string, of reflect.Type, decided, found sets.Set[string]) {
+func reportUndecidedBelow(t *testing.T, kind, path string, of reflect.Type, decided, found sets.Set[string]) {
 	t.Helper()
 	for i := range of.NumField() {
 		f := of.Field(i)
-		switch name := jsonName(f); {
+		switch name := getJSONName(f); {
 		case name == "" && f.Anonymous:
-			fieldsBelow(t, kind, path, f.Type, decided, found)
+			reportUndecidedBelow(t, kind, path, f.Type, decided, found)
 		case name != "" && name != "-":
-			undecided(t, kind, path+"."+name, f.Type, decided, found)
+			reportUndecided(t, kind, path+"."+name, f.Type, decided, found)
 		}
 	}
 }
@@ -448,7 +448,7 @@ func fieldsBelow(t *testing.T, kind, path string, of reflect.Type, decided, foun
 func expectObjects(t *testing.T, w watch.Interface, want ...string) {
 	t.Helper()
 	for _, one := range want {
-		e := nextEvent(t, w)
+		e := awaitEvent(t, w)
 		o, ok := e.Object.(metav1.Object)
 		if !ok {
 			t.Fatalf("got event %v, want %q", e, one)
@@ -469,10 +469,10 @@ func expectObjects(t *testing.T, w watch.Interface, want ...string) {
 // TestTenancyWatched fails if an open watch misses that an object becomes visible or
 // invisible to the user, or reveals changes that the user may not see.
 func TestTenancyWatched(t *testing.T) {
-	e := twoTenants(t)
+	e := newTwoTenants(t)
 	open := func(resource schema.GroupVersionResource) watch.Interface {
 		t.Helper()
-		w, err := e.of("janes", resource).Watch(t.Context(), metav1.ListOptions{
+		w, err := e.newDynamicClient("janes", resource).Watch(t.Context(), metav1.ListOptions{
 			SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		})
 		if err != nil {
@@ -505,9 +505,9 @@ func TestTenancyWatched(t *testing.T) {
 	expectObjects(t, nodes, "DELETED s1", "DELETED s2", "ADDED v1")
 
 	// jane's group gets access to another tenant, and loses access to its own.
-	e.bind("bank", "devs", "ops")
+	e.bindGroups("bank", "devs", "ops")
 	expectObjects(t, tenants, "ADDED bank")
-	e.bind("shop-dev")
+	e.bindGroups("shop-dev")
 	expectObjects(t, tenants, "DELETED shop")
 	expectObjects(t, pools, "DELETED large")
 	expectObjects(t, nodes, "DELETED l1")
@@ -515,7 +515,7 @@ func TestTenancyWatched(t *testing.T) {
 	// The tenant is deleted.
 	e.removeNode(t, "v1")
 	expectObjects(t, nodes, "DELETED v1")
-	bank := &v1alpha1.Tenant{ObjectMeta: e.meta("bank")}
+	bank := &v1alpha1.Tenant{ObjectMeta: e.makeMetadata("bank")}
 	e.setTenant(bank, bank, false)
 	expectObjects(t, tenants, "DELETED bank")
 	expectObjects(t, pools, "DELETED vault")
@@ -527,31 +527,31 @@ func TestRevocationsOfOthers(t *testing.T) {
 	w := newFakeCluster(t)
 	w.putNamespace("bank", nil)
 	w.putNamespace("shop", nil)
-	w.bind("shop", "devs")
-	w.bind("bank", "ops")
-	list, err := w.client(t, "janes").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+	w.bindGroups("shop", "devs")
+	w.bindGroups("bank", "ops")
+	list, err := w.newClient(t, "janes").CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}
 	// All bindings to the role lose their access for a moment. jane never had access to
 	// bank.
-	w.applyAccessChange(w.nextVersion(), w.access.setRole(roleKey{name: "operator"}, nil))
-	w.applyAccessChange(w.nextVersion(), w.access.setRole(roleKey{name: "operator"}, rules))
+	w.applyAccessChange(w.incrementVersion(), w.access.setRole(roleKey{name: "operator"}, nil))
+	w.applyAccessChange(w.incrementVersion(), w.access.setRole(roleKey{name: "operator"}, rules))
 	// This binding of jane's group in bank, which is deleted again, never let her get the
 	// namespace.
 	devs := []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "devs"}}
 	for _, subjects := range [][]rbacv1.Subject{devs, nil} {
-		w.applyAccessChange(w.nextVersion(), w.access.setBinding("bank", "pods", rbacv1.RoleRef{Kind: "Role", Name: "pods"}, subjects))
+		w.applyAccessChange(w.incrementVersion(), w.access.setBinding("bank", "pods", rbacv1.RoleRef{Kind: "Role", Name: "pods"}, subjects))
 	}
-	resumed, err := w.client(t, "janes").CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	resumed, err := w.newClient(t, "janes").CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resumed.Stop()
 	w.putNamespace("shop", map[string]string{"last": "event"})
 	for {
-		e := nextEvent(t, resumed)
+		e := awaitEvent(t, resumed)
 		o, ok := e.Object.(*corev1.Namespace)
 		if !ok || o.Name != "shop" {
 			t.Fatalf("jane is told of another's namespace: %s %v", e.Type, e.Object)
@@ -597,7 +597,7 @@ func runRandomTenancy(t *testing.T, seed uint64) {
 		}}] = c
 	}
 	for range 150 {
-		e.randomStep(t, r)
+		e.applyRandomChange(t, r)
 		list, err := e.nodes.List(ctx, &metainternalversion.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -610,24 +610,24 @@ func runRandomTenancy(t *testing.T, seed uint64) {
 		for f, c := range clients {
 			switch r.IntN(6) {
 			case 0:
-				f.disconnect()
+				f.stopWatch()
 			case 1, 2:
-				f.sync(ctx, t, c)
+				f.syncEvents(ctx, t, c)
 			}
 		}
 	}
 	for f, c := range clients {
-		f.sync(ctx, t, c)
+		f.syncEvents(ctx, t, c)
 		synctest.Wait()
-		f.receive(t)
-		if want, _ := f.list(ctx, t, c); fmt.Sprint(f.copied) != fmt.Sprint(want) {
+		f.applyEvents(t)
+		if want, _ := f.listAll(ctx, t, c); fmt.Sprint(f.copied) != fmt.Sprint(want) {
 			t.Errorf("the client of %s has %v, want %v", c.resource.Resource, f.copied, want)
 		}
 	}
 }
 
-// randomStep applies one random change.
-func (e *fakeEstate) randomStep(t *testing.T, r *rand.Rand) {
+// applyRandomChange applies one random change.
+func (e *fakeEstate) applyRandomChange(t *testing.T, r *rand.Rand) {
 	name := func(of string) string { return fmt.Sprint(of, r.IntN(3)) }
 	e.version += r.Uint64N(2)
 	switch r.IntN(8) {
@@ -640,12 +640,12 @@ func (e *fakeEstate) randomStep(t *testing.T, r *rand.Rand) {
 	case 3:
 		e.putPool(t, name("p"))
 	case 4:
-		o := &v1alpha1.Tenant{ObjectMeta: e.meta(name("t"))}
+		o := &v1alpha1.Tenant{ObjectMeta: e.makeMetadata(name("t"))}
 		e.setTenant(o, o, false)
 	case 5:
-		e.bind(name("ns"))
+		e.bindGroups(name("ns"))
 	case 6:
-		e.bind(name("ns"), "devs")
+		e.bindGroups(name("ns"), "devs")
 	default:
 		e.putTenant(t, name("t"), metav1.ConditionTrue, []string{name("ns")}, name("p"))
 	}

@@ -64,7 +64,7 @@ func TestVisibility(t *testing.T) {
 		}
 		v.setRole(roleKey{name: "given"}, []rbacv1.PolicyRule{c.rule})
 		v.setBinding(c.in, "given", rbacv1.RoleRef{Kind: kind, Name: "given"}, []rbacv1.Subject{c.subject})
-		if got := visible(v, jane); got != c.want {
+		if got := listVisible(v, jane); got != c.want {
 			t.Errorf("%s: jane sees %q, want %q", c.about, got, c.want)
 		}
 		names, all := v.visibleTo(jane)
@@ -75,7 +75,7 @@ func TestVisibility(t *testing.T) {
 		}
 
 		gone := v.setBinding(c.in, "given", rbacv1.RoleRef{}, nil)
-		if got := visible(v, jane); got != "" {
+		if got := listVisible(v, jane); got != "" {
 			t.Errorf("%s: without the binding jane sees %q", c.about, got)
 		}
 		// Users who could see a namespace receive its deletion.
@@ -87,9 +87,9 @@ func TestVisibility(t *testing.T) {
 	}
 }
 
-// visible returns the namespaces of shop and bank that a user sees, or "all" for a user who
+// listVisible returns the namespaces of shop and bank that a user sees, or "all" for a user who
 // may list them at the API server.
-func visible(v *visibility, u user.Info) string {
+func listVisible(v *visibility, u user.Info) string {
 	if v.canListAll(u) {
 		return "all"
 	}

@@ -13,7 +13,7 @@ import (
 // TestMisfit fails if a pod that fits no new node of its pool is not reported, or if one that
 // fits is.
 func TestMisfit(t *testing.T) {
-	a := adopting(t, "{}", "") // on demand, amd64
+	a := newAdoption(t, "{}", "") // on demand, amd64
 	required := func(terms string) string {
 		return "{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: " + terms + "}}}}"
 	}
@@ -54,7 +54,7 @@ func TestMisfit(t *testing.T) {
 // TestFitOfAWS fails if a label that only AWS instances have is treated as one that no node
 // has.
 func TestFitOfAWS(t *testing.T) {
-	a := adopting(t, "{}", "")
+	a := newAdoption(t, "{}", "")
 	a.estate.FindPool("apps").Class = v1alpha1.NodeClass{Ref: &v1alpha1.NodeClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}}
 	pod := corev1.Pod{Spec: corev1.PodSpec{NodeSelector: map[string]string{
 		"karpenter.k8s.aws/instance-family": "m5", "topology.k8s.aws/zone-id": "usw2-az1",

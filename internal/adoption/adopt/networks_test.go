@@ -29,8 +29,8 @@ var dialects = map[string]string{
 	"AWS":                  "{platformNamespaces: [ingress], dialect: AWS}",
 }
 
-// adopting returns the adoption of tenant shop, with its namespaces shop and shop-ci.
-func adopting(t *testing.T, network, more string) *Adoption {
+// newAdoption returns the adoption of tenant shop, with its namespaces shop and shop-ci.
+func newAdoption(t *testing.T, network, more string) *Adoption {
 	t.Helper()
 	text := "platform: {clusterName: demo, nodeClass: {kwok: {}}, network: " + network + "}\npools: {apps: {}}\n" +
 		"tenants: {shop: {pool: apps, namespaces: [shop, shop-ci]" + more + "}}\n"
@@ -46,7 +46,7 @@ func adopting(t *testing.T, network, more string) *Adoption {
 	return a
 }
 
-func object(t *testing.T, text string) *unstructured.Unstructured {
+func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
@@ -55,16 +55,16 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// networkPolicy returns a NetworkPolicy of namespace shop.
-func networkPolicy(t *testing.T, spec string) *unstructured.Unstructured {
+// parseNetworkPolicy returns a NetworkPolicy of namespace shop.
+func parseNetworkPolicy(t *testing.T, spec string) *unstructured.Unstructured {
 	t.Helper()
-	return object(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: own, namespace: shop}, spec: "+spec+"}")
+	return parseObject(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: own, namespace: shop}, spec: "+spec+"}")
 }
 
-func typed(t *testing.T, spec string) *networkingv1.NetworkPolicy {
+func parseTypedPolicy(t *testing.T, spec string) *networkingv1.NetworkPolicy {
 	t.Helper()
 	var policy networkingv1.NetworkPolicy
-	if err := decodeInto(networkPolicy(t, spec), &policy); err != nil {
+	if err := decodeInto(parseNetworkPolicy(t, spec), &policy); err != nil {
 		t.Fatal(err)
 	}
 	return &policy
@@ -93,8 +93,8 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 	} {
 		for dialect, network := range dialects {
 			t.Run(name+" "+dialect, func(t *testing.T) {
-				a := adopting(t, network, "")
-				if replaced, why := a.compareNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
+				a := newAdoption(t, network, "")
+				if replaced, why := a.compareNetworkPolicy(parseNetworkPolicy(t, test.spec)); replaced != test.replaced {
 					t.Errorf("replaced: %t, want %t: %s", replaced, test.replaced, why)
 				}
 			})
@@ -163,8 +163,8 @@ func TestJudgeAddresses(t *testing.T) {
 	} {
 		for dialect, network := range dialects {
 			t.Run(name+" "+dialect, func(t *testing.T) {
-				a := adopting(t, network, test.tenant)
-				if replaced, why := a.compareNetworkPolicy(networkPolicy(t, test.spec)); replaced != test.replaced {
+				a := newAdoption(t, network, test.tenant)
+				if replaced, why := a.compareNetworkPolicy(parseNetworkPolicy(t, test.spec)); replaced != test.replaced {
 					t.Errorf("replaced: %t, want %t: %s", replaced, test.replaced, why)
 				}
 			})
@@ -190,7 +190,7 @@ func TestChanges(t *testing.T) {
 		{From: "outside", To: "shop", Ends: true},
 		{From: "shop", To: "instance metadata", Ends: true},
 	}
-	calicoDeny := object(t, "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: deny-bank, namespace: shop}, spec: {order: 10, ingress: [{action: Deny, source: {namespaceSelector: \"projectcalico.org/name == 'bank'\"}}]}}")
+	calicoDeny := parseObject(t, "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: deny-bank, namespace: shop}, spec: {order: 10, ingress: [{action: Deny, source: {namespaceSelector: \"projectcalico.org/name == 'bank'\"}}]}}")
 	for name, test := range map[string]struct {
 		policies []client.Object
 		ends     []Traffic
@@ -198,12 +198,12 @@ func TestChanges(t *testing.T) {
 		"nothing stood there": {nil, all},
 		// A Calico policy denies the sources that it does not allow.
 		"nothing came in by Calico's":      {[]client.Object{calicoDeny}, all[3:]},
-		"nothing came in":                  {[]client.Object{typed(t, "{podSelector: {}, policyTypes: [Ingress]}")}, all[3:]},
-		"nothing came in, and nothing out": {[]client.Object{typed(t, "{podSelector: {}, policyTypes: [Ingress, Egress]}")}, nil},
+		"nothing came in":                  {[]client.Object{parseTypedPolicy(t, "{podSelector: {}, policyTypes: [Ingress]}")}, all[3:]},
+		"nothing came in, and nothing out": {[]client.Object{parseTypedPolicy(t, "{podSelector: {}, policyTypes: [Ingress, Egress]}")}, nil},
 	} {
 		for dialect, network := range dialects {
 			t.Run(name+" "+dialect, func(t *testing.T) {
-				got, err := adopting(t, network, "").findTrafficChanges(snapshot(test.policies...), &Plan{})
+				got, err := newAdoption(t, network, "").findTrafficChanges(snapshot(test.policies...), &Plan{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,7 +13,7 @@ const members = `, access: [{group: shoppers, role: operator}, {user: jane, role
 // TestJudge fails if an object is classified as replaced, and so deleted with --remove-old,
 // although it does more than the walls or affects other namespaces.
 func TestJudge(t *testing.T) {
-	a := adopting(t, "{}", members)
+	a := newAdoption(t, "{}", members)
 	binding := func(subjects string) string {
 		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: old, namespace: shop}, roleRef: {kind: ClusterRole, name: edit}, subjects: " + subjects + "}"
 	}
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		"is Calico's copy of another":        {compareCalico, "{apiVersion: crd.projectcalico.org/v1, kind: NetworkPolicy, metadata: {name: knp.default.old, namespace: shop}}", false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			replaced, why := test.evaluate(object(t, test.text))
+			replaced, why := test.evaluate(parseObject(t, test.text))
 			if replaced != test.replaced || (why == "") != test.silent {
 				t.Errorf("replaced: %t, want %t: %q", replaced, test.replaced, why)
 			}
@@ -61,7 +61,7 @@ func TestJudge(t *testing.T) {
 // TestCompareAnnotation fails if an annotation is classified as replaced although it places
 // pods by more than their pool.
 func TestCompareAnnotation(t *testing.T) {
-	a := adopting(t, "{}", "")
+	a := newAdoption(t, "{}", "")
 	key := a.estate.Platform.NodePoolKey
 	for name, test := range map[string]struct {
 		key, value string
@@ -85,7 +85,7 @@ func TestCompareAnnotation(t *testing.T) {
 // TestConcerns fails if a mutator that selects a namespace of the tenant is missed, or another
 // mutator is reported.
 func TestConcerns(t *testing.T) {
-	a := adopting(t, "{}", "")
+	a := newAdoption(t, "{}", "")
 	live := map[string]*corev1.Namespace{"shop": {ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}}
 	for match, want := range map[string]bool{
 		"{}":                            true,
@@ -100,7 +100,7 @@ func TestConcerns(t *testing.T) {
 		"{namespaceSelector: {matchLabels: {team: bank}}}":                     false,
 		"{namespaces: [bank], namespaceSelector: {matchLabels: {team: shop}}}": false,
 	} {
-		o := object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {match: "+match+"}}")
+		o := parseObject(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {match: "+match+"}}")
 		if got := a.matchesTenant(o, live); got != want {
 			t.Errorf("%s: %t, want %t", match, got, want)
 		}
@@ -111,9 +111,9 @@ func TestConcerns(t *testing.T) {
 // then refuses every pod.
 func TestQuarrels(t *testing.T) {
 	assign := func(value string) *unstructured.Unstructured {
-		return object(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {location: spec.tolerations, parameters: {assign: {value: "+value+"}}}}")
+		return parseObject(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {location: spec.tolerations, parameters: {assign: {value: "+value+"}}}}")
 	}
-	a := adopting(t, "{}", "")
+	a := newAdoption(t, "{}", "")
 	key := a.estate.Platform.NodePoolKey
 	without, with := assign("[{key: team, operator: Exists}]"), assign("[{key: "+key+", operator: Equal, value: apps}]")
 	if why := a.explainConflict(without); why != "" {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// plain converts an object to a map, for comparison.
-func plain(t *testing.T, o any) map[string]any {
+// convertToMap converts an object to a map, for comparison.
+func convertToMap(t *testing.T, o any) map[string]any {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -56,7 +56,7 @@ spec:
 		}
 	}
 	before := pod.DeepCopy()
-	if diff := cmp.Diff(plain(t, &want), plain(t, resetPod(&pod))); diff != "" {
+	if diff := cmp.Diff(convertToMap(t, &want), convertToMap(t, resetPod(&pod))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(before, &pod); diff != "" {
@@ -91,9 +91,9 @@ func TestAnew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live := object(t, test.live)
+			live := parseObject(t, test.live)
 			before := live.DeepCopy()
-			if diff := cmp.Diff(object(t, test.want).Object, sanitizeObject(live, "scratch").Object); diff != "" {
+			if diff := cmp.Diff(parseObject(t, test.want).Object, sanitizeObject(live, "scratch").Object); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, live); diff != "" {
@@ -106,7 +106,7 @@ func TestAnew(t *testing.T) {
 // TestRemember fails unless the first state of an object is kept.
 func TestRemember(t *testing.T) {
 	state := func(value string) *unstructured.Unstructured {
-		return object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: "+value+"}}")
+		return parseObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: "+value+"}}")
 	}
 	r := &Record{}
 	r.addObject(state("first"))

@@ -22,14 +22,14 @@ func TestReplacedIsReachable(t *testing.T) {
 	replaced := 0
 	for range 300 {
 		w := &world{random}
-		granted := w.networks(3)
-		a := adopting(t, "{platformNamespaces: [ingress]}", ", network: {egress: Restricted, allowCIDRs: ["+granted+"]}")
-		spec := w.policy()
-		verdict, why := a.compareNetworkPolicy(networkPolicy(t, spec))
+		granted := w.generateNetworks(3)
+		a := newAdoption(t, "{platformNamespaces: [ingress]}", ", network: {egress: Restricted, allowCIDRs: ["+granted+"]}")
+		spec := w.generatePolicy()
+		verdict, why := a.compareNetworkPolicy(parseNetworkPolicy(t, spec))
 		if verdict {
 			replaced++
 		}
-		lost := a.lost(t, spec)
+		lost := a.findLostConnection(t, spec)
 		if verdict != (lost == "") {
 			t.Errorf("granted [%s], policy %s\nreplaced: %t (%s); and the first connection that only the policy lets through is %q", granted, spec, verdict, why, lost)
 		}
@@ -42,19 +42,19 @@ func TestReplacedIsReachable(t *testing.T) {
 // world generates the policies, over 16 addresses and 5 namespaces.
 type world struct{ *rand.Rand }
 
-func (w *world) one(of ...string) string { return of[w.IntN(len(of))] }
+func (w *world) pickOne(of ...string) string { return of[w.IntN(len(of))] }
 
-func (w *world) network() string {
+func (w *world) generateNetwork() string {
 	address := netip.AddrFrom4([4]byte{10, 0, 0, byte(w.IntN(16))})
 	return netip.PrefixFrom(address, 28+w.IntN(5)).Masked().String()
 }
 
-// networks returns up to this number of networks, without repetitions.
-func (w *world) networks(most int) string {
+// generateNetworks returns up to this number of networks, without repetitions.
+func (w *world) generateNetworks(most int) string {
 	seen := map[string]bool{}
 	var all []string
 	for range w.IntN(most + 1) {
-		if n := w.network(); !seen[n] {
+		if n := w.generateNetwork(); !seen[n] {
 			seen[n] = true
 			all = append(all, n)
 		}
@@ -62,53 +62,54 @@ func (w *world) networks(most int) string {
 	return strings.Join(all, ", ")
 }
 
-func (w *world) peer() string {
+func (w *world) generatePeer() string {
 	switch w.IntN(4) {
 	case 0, 1:
-		whole := netip.MustParsePrefix(w.network())
+		whole := netip.MustParsePrefix(w.generateNetwork())
 		var but []string
 		for range w.IntN(3) {
-			if hole := netip.MustParsePrefix(w.network()); whole.Overlaps(hole) && whole.Bits() < hole.Bits() {
+			if hole := netip.MustParsePrefix(w.generateNetwork()); whole.Overlaps(hole) && whole.Bits() < hole.Bits() {
 				but = append(but, hole.String())
 			}
 		}
 		return fmt.Sprintf("{ipBlock: {cidr: %s, except: [%s]}}", whole, strings.Join(but, ", "))
 	case 2:
 		return fmt.Sprintf("{namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [%s, %s]}]}}",
-			w.one(namespacesOfWorld...), w.one(namespacesOfWorld...))
+			w.pickOne(namespacesOfWorld...), w.pickOne(namespacesOfWorld...))
 	default:
-		return w.one("{podSelector: {}}", "{namespaceSelector: {matchLabels: {croft.dev/tenant: shop}}}",
+		return w.pickOne("{podSelector: {}}", "{namespaceSelector: {matchLabels: {croft.dev/tenant: shop}}}",
 			"{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}}")
 	}
 }
 
 var namespacesOfWorld = []string{"shop", "shop-ci", "ingress", "kube-system", "bank"}
 
-func (w *world) policy() string {
+func (w *world) generatePolicy() string {
 	if w.IntN(4) == 0 {
 		// A Flow has no labels for the source pod.
-		peer := strings.Replace(w.peer(), ", podSelector: {matchLabels: {k8s-app: kube-dns}}", "", 1)
+		peer := strings.Replace(w.generatePeer(), ", podSelector: {matchLabels: {k8s-app: kube-dns}}", "", 1)
 		return "{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [" + peer + "]}]}"
 	}
-	peers := []string{w.peer()}
+	peers := []string{w.generatePeer()}
 	if w.IntN(2) == 0 {
-		peers = append(peers, w.peer())
+		peers = append(peers, w.generatePeer())
 	}
-	ports := w.one("", ", ports: [{port: 53, protocol: UDP}]", ", ports: [{port: 53, protocol: UDP}, {port: 53}]", ", ports: [{port: 53, endPort: 54, protocol: UDP}]")
+	ports := w.pickOne("", ", ports: [{port: 53, protocol: UDP}]", ", ports: [{port: 53, protocol: UDP}, {port: 53}]", ", ports: [{port: 53, endPort: 54, protocol: UDP}]")
 	return "{podSelector: {}, policyTypes: [Egress], egress: [{to: [" + strings.Join(peers, ", ") + "]" + ports + "}]}"
 }
 
-// lost returns the first connection of the world that a policy allows and the walls deny.
-func (a *Adoption) lost(t *testing.T, spec string) string {
+// findLostConnection returns the first connection of the world that a policy allows and the walls
+// deny.
+func (a *Adoption) findLostConnection(t *testing.T, spec string) string {
 	t.Helper()
 	var all []corev1.Namespace
 	for _, name := range namespacesOfWorld {
 		all = append(all, newNamespace(name))
 	}
 	labelled, walls := a.buildWalledNamespaces(all)
-	before, after := a.reach(t, labelled, typed(t, spec)), a.reach(t, labelled, walls...)
+	before, after := a.buildMap(t, labelled, parseTypedPolicy(t, spec)), a.buildMap(t, labelled, walls...)
 	ingress := strings.Contains(spec, "ingress: [")
-	for _, f := range flowsOfWorld(ingress) {
+	for _, f := range listFlows(ingress) {
 		was, err := before.Evaluate(f)
 		is, alsoErr := after.Evaluate(f)
 		if err != nil || alsoErr != nil {
@@ -121,7 +122,7 @@ func (a *Adoption) lost(t *testing.T, spec string) string {
 	return ""
 }
 
-func (a *Adoption) reach(t *testing.T, namespaces []corev1.Namespace, policies ...client.Object) *netpol.Map {
+func (a *Adoption) buildMap(t *testing.T, namespaces []corev1.Namespace, policies ...client.Object) *netpol.Map {
 	t.Helper()
 	m, err := netpol.NewFromObjects(namespaces, policies)
 	if err != nil {
@@ -130,7 +131,7 @@ func (a *Adoption) reach(t *testing.T, namespaces []corev1.Namespace, policies .
 	return m
 }
 
-func flowsOfWorld(ingress bool) []attack.Flow {
+func listFlows(ingress bool) []attack.Flow {
 	var all []attack.Flow
 	for i := range 16 {
 		address := fmt.Sprintf("10.0.0.%d", i)

@@ -29,7 +29,7 @@ func TestSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := adopting(t, "{}", "")
+				a := newAdoption(t, "{}", "")
 				a.client = fake.NewClientBuilder().WithScheme(scheme.New()).WithInterceptorFuncs(interceptor.Funcs{
 					Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
 						if test.refused != "" {

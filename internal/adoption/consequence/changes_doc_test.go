@@ -17,8 +17,8 @@ type changesRow struct {
 	effect string
 }
 
-// changesTable reads the table of one kind.
-func changesTable(t *testing.T, kind string) []changesRow {
+// readChangesTable reads the table of one kind.
+func readChangesTable(t *testing.T, kind string) []changesRow {
 	t.Helper()
 	content, err := os.ReadFile("../../../docs/reference/changes.md")
 	if err != nil {
@@ -72,11 +72,11 @@ secondaryNetworks: {n: {zones: [{zone: us-west-2a, subnet: subnet-0a4, securityG
 // docs/reference/changes.md with Karpenter's own hash and comparison.
 func TestChangesDocAgreesWithKarpenter(t *testing.T) {
 	pool := func(spec string) (drift.Pool, consequence.PoolFacts) {
-		e := build(t, strings.Replace(changesFile, "SPEC", spec, 1))
-		return objectsOf(e)(e.FindPool("apps")), facts(build(t, before)).Pools["apps"]
+		e := buildEstate(t, strings.Replace(changesFile, "SPEC", spec, 1))
+		return findPoolObjects(e)(e.FindPool("apps")), makeFacts(buildEstate(t, before)).Pools["apps"]
 	}
 	live, made := pool("consolidation: WhenEmpty")
-	for _, row := range changesTable(t, "Pool") {
+	for _, row := range readChangesTable(t, "Pool") {
 		for _, field := range row.fields {
 			change, ok := poolChanges[field]
 			if strings.HasPrefix(row.effect, "refused") {

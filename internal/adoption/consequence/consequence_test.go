@@ -40,7 +40,7 @@ tenants:
   bank: {pool: apps, deletion: Delete, access: [{group: bankers, role: operator}]}
 `
 
-func build(t *testing.T, text string) *estate.Estate {
+func buildEstate(t *testing.T, text string) *estate.Estate {
 	t.Helper()
 	d, problems := manifest.Parse("croft.yaml", []byte(text))
 	e, more := estate.Build(d)
@@ -50,15 +50,15 @@ func build(t *testing.T, text string) *estate.Estate {
 	return e
 }
 
-// objectsOf returns the NodePool and the class of a pool.
-func objectsOf(e *estate.Estate) func(*estate.Pool) drift.Pool {
+// findPoolObjects returns the NodePool and the class of a pool.
+func findPoolObjects(e *estate.Estate) func(*estate.Pool) drift.Pool {
 	return func(p *estate.Pool) drift.Pool { return drift.FindPool(wall.PoolObjects(&e.Platform, p)) }
 }
 
-// facts returns two nodes of pool apps, and pods of both tenants on them.
-func facts(e *estate.Estate) consequence.Facts {
+// makeFacts returns two nodes of pool apps, and pods of both tenants on them.
+func makeFacts(e *estate.Estate) consequence.Facts {
 	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}, Nodes: move.Nodes{"a": "apps", "b": "apps"}}
-	pool := consequence.PoolFacts{Live: objectsOf(e)(e.FindPool("apps"))}
+	pool := consequence.PoolFacts{Live: findPoolObjects(e)(e.FindPool("apps"))}
 	for _, t := range []string{"t3a.large", "t3a.xlarge"} {
 		pool.Claims = append(pool.Claims, karpenterv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 			corev1.LabelInstanceTypeStable: t, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", karpenterv1.CapacityTypeLabelKey: "on-demand",
@@ -117,7 +117,7 @@ func TestOf(t *testing.T) {
 		"auditors":   {"  auditors: [ci]\n", "", []string{"group ci is no longer among the platform auditors: they may no longer read the platform"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			was := build(t, before)
+			was := buildEstate(t, before)
 			edited := strings.Replace(before, test.was, test.becomes, 1)
 			if edited == before && test.was != "" {
 				t.Fatalf("there is no %q", test.was)
@@ -129,7 +129,7 @@ func TestOf(t *testing.T) {
 				t.Fatalf("%v %v", problems, more)
 			}
 			var got []string
-			for _, c := range consequence.Compare(was, will, facts(was), objectsOf(will)) {
+			for _, c := range consequence.Compare(was, will, makeFacts(was), findPoolObjects(will)) {
 				got = append(got, c.Message)
 			}
 			slices.Sort(test.want)

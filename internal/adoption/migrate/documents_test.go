@@ -52,7 +52,7 @@ func TestDocuments(t *testing.T) {
 		t.Run(document, func(t *testing.T) {
 			objects, problems := readAll(t, filepath.Join("testdata", "documents", document))
 			r := migrate.Migrate(objects, problems, draft.Options{})
-			accounted(t, objects, r)
+			expectAccounted(t, objects, r)
 			if _, wrong := r.File.Declaration(); len(wrong) > 0 {
 				t.Errorf("croft.yaml is not what croft check takes: %v", wrong)
 			}
@@ -73,7 +73,7 @@ func TestDocuments(t *testing.T) {
 				files["nodeclasses.yaml"] = classes.Bytes()
 			}
 			for name, got := range files {
-				golden(t, filepath.Join("../../../docs/reference/migrate/examples", document, name), got)
+				assertGolden(t, filepath.Join("../../../docs/reference/migrate/examples", document, name), got)
 			}
 		})
 	}
@@ -87,7 +87,7 @@ func TestCopies(t *testing.T) {
 			dir := filepath.Join("testdata", "copies", tool)
 			objects, problems := readAll(t, filepath.Join(dir, "input"))
 			r := migrate.Migrate(objects, problems, draft.Options{ClusterName: "demo"})
-			accounted(t, objects, r)
+			expectAccounted(t, objects, r)
 			if _, wrong := r.File.Declaration(); len(wrong) > 0 {
 				t.Errorf("croft check refuses croft.yaml: %v", wrong)
 			}
@@ -95,13 +95,13 @@ func TestCopies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join(dir, "croft.yaml"), file)
-			golden(t, filepath.Join(dir, "report.md"), []byte(r.Markdown()))
+			assertGolden(t, filepath.Join(dir, "croft.yaml"), file)
+			assertGolden(t, filepath.Join(dir, "report.md"), []byte(r.Markdown()))
 		})
 	}
 }
 
-func golden(t *testing.T, path string, got []byte) {
+func assertGolden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -120,12 +120,12 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// accounted fails if an input value is in no finding, or in more than one.
-func accounted(t testing.TB, objects []*source.Object, r *migrate.Result) {
+// expectAccounted fails if an input value is in no finding, or in more than one.
+func expectAccounted(t testing.TB, objects []*source.Object, r *migrate.Result) {
 	t.Helper()
 	values := 0
 	for _, o := range objects {
-		values += leaves(o.Content)
+		values += countLeaves(o.Content)
 	}
 	found := 0
 	for _, f := range r.Findings {
@@ -142,22 +142,22 @@ func accounted(t testing.TB, objects []*source.Object, r *migrate.Result) {
 	}
 }
 
-func leaves(v any) int {
+func countLeaves(v any) int {
 	n := 0
 	switch v := v.(type) {
 	case map[string]any:
 		for _, inner := range v {
-			n += leaves(inner)
+			n += countLeaves(inner)
 		}
 	case []any:
 		for _, inner := range v {
-			n += leaves(inner)
+			n += countLeaves(inner)
 		}
 	}
 	return max(n, 1)
 }
 
-func decode(t testing.TB, data []byte) map[string]any {
+func decodeYAML(t testing.TB, data []byte) map[string]any {
 	t.Helper()
 	content := map[string]any{}
 	if err := yaml.Unmarshal(data, &content); err != nil {
@@ -166,8 +166,8 @@ func decode(t testing.TB, data []byte) map[string]any {
 	return content
 }
 
-// flow returns content on one line, with its keys sorted.
-func flow(t testing.TB, content map[string]any) string {
+// formatFlow returns content on one line, with its keys sorted.
+func formatFlow(t testing.TB, content map[string]any) string {
 	t.Helper()
 	data, err := json.Marshal(content)
 	if err != nil {

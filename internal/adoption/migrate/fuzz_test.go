@@ -28,14 +28,14 @@ func FuzzMigrate(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, seed := range []string{
-		shared(selectors + "tags: {a: b}\nuserData: x\nblockDeviceMappings: [{deviceName: a, ebs: {volumeSize: 1Gi, turbo: 1}}]"),
+		buildSharedProvisioner(selectors + "tags: {a: b}\nuserData: x\nblockDeviceMappings: [{deviceName: a, ebs: {volumeSize: 1Gi, turbo: 1}}]"),
 		nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default, labels: {croft.dev/pool: jobs}}\nspec: {role: nodes, kubelet: {clusterDNS: [a]}, context: 3, tags: {a: jobs}}\n",
-		provisioner, inline("turbo: {}"), shared(selectors + "amiSelector: {\"aws::name\": a}"), nodePool, values, pools + onJobs,
-		capsule("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}\nnetworkPolicies: {items: [{podSelector: {}}]}"),
-		buildReplication("rawItems: ["+rawConfig+", "+policyOf("matchLabels: {app: db}", "{}")+", "+bindingOf("view", "{kind: ServiceAccount, name: '{{ namespace }}'}")+"], additionalMetadata: {labels: {a: '{{ x }}'}}", "tenantSelector: {}"),
-		replicatingIn("namespacedItems: [{apiVersion: v1, kind: Namespace}], namespaceSelector: {matchLabels: {a: b}}"),
-		buildTree("acme") + modesOf("configmaps", "Propagate") + addMetadata(rawConfig, "namespace: acme, annotations: {propagate.hnc.x-k8s.io/select: a, propagate.hnc.x-k8s.io/treeSelect: '!acme-db, '}"),
-		buildTree("other") + buildHierarchy("acme", "parent: acme, labels: [{key: a, value: b}, 3]") + addMetadata(bindingOf("view", "{kind: ServiceAccount, name: bot}"), "namespace: acme-web, labels: {hnc.x-k8s.io/inherited-from: acme}"),
+		provisioner, buildInlineProvisioner("turbo: {}"), buildSharedProvisioner(selectors + "amiSelector: {\"aws::name\": a}"), nodePool, values, pools + onJobs,
+		buildCapsuleTenant("resourceQuotas: {scope: Namespace, items: [{hard: {pods: 10}}]}\nnetworkPolicies: {items: [{podSelector: {}}]}"),
+		buildReplication("rawItems: ["+rawConfig+", "+formatPolicy("matchLabels: {app: db}", "{}")+", "+formatBinding("view", "{kind: ServiceAccount, name: '{{ namespace }}'}")+"], additionalMetadata: {labels: {a: '{{ x }}'}}", "tenantSelector: {}"),
+		buildTenantResource("namespacedItems: [{apiVersion: v1, kind: Namespace}], namespaceSelector: {matchLabels: {a: b}}"),
+		buildTree("acme") + buildHNCConfiguration("configmaps", "Propagate") + addMetadata(rawConfig, "namespace: acme, annotations: {propagate.hnc.x-k8s.io/select: a, propagate.hnc.x-k8s.io/treeSelect: '!acme-db, '}"),
+		buildTree("other") + buildHierarchy("acme", "parent: acme, labels: [{key: a, value: b}, 3]") + addMetadata(formatBinding("view", "{kind: ServiceAccount, name: bot}"), "namespace: acme-web, labels: {hnc.x-k8s.io/inherited-from: acme}"),
 		"kind: List\napiVersion: v1\nitems: [{kind: Pod}, 3]", "kind: [a]\napiVersion: {}", "{", "---\n---\n- a", "tenants: {a: {nodePool: [b]}}",
 	} {
 		f.Add([]byte(seed))
@@ -43,7 +43,7 @@ func FuzzMigrate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		objects, problems := source.Parse("fuzz.yaml", data)
 		r := migrate.Migrate(objects, problems, draft.Options{})
-		accounted(t, objects, r)
+		expectAccounted(t, objects, r)
 		if _, err := r.File.YAML(); err != nil {
 			t.Error(err)
 		}

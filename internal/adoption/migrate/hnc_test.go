@@ -15,7 +15,7 @@ import (
 // buildTree is the hierarchy acme, with the full namespace acme-web and the subnamespace acme-db, whose child is acme-db-test.
 // A mutator assigns a pool to namespaces.
 func buildTree(namespaces string) string {
-	return tiedPool("jobs") + tiedPool("apps") + selecting("namespaces: ["+namespaces+"]", "node-pool: jobs") + ns("acme", "") + ns("acme-web", "stage: prod") + ns("acme-db", "stage: test") + ns("acme-db-test", "stage: test") +
+	return buildDedicatedPool("jobs") + buildDedicatedPool("apps") + buildSelectorAssign("namespaces: ["+namespaces+"]", "node-pool: jobs") + buildNamespace("acme", "") + buildNamespace("acme-web", "stage: prod") + buildNamespace("acme-db", "stage: test") + buildNamespace("acme-db-test", "stage: test") +
 		buildHierarchy("acme-web", "parent: acme") + buildHierarchy("acme-db-test", "parent: acme-db") +
 		"---\n{apiVersion: hnc.x-k8s.io/v1alpha2, kind: SubnamespaceAnchor, metadata: {name: acme-db, namespace: acme}}\n"
 }
@@ -24,8 +24,8 @@ func buildHierarchy(namespace, spec string) string {
 	return "\n---\n{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HierarchyConfiguration, metadata: {name: hierarchy, namespace: " + namespace + "}, spec: {" + spec + "}}\n"
 }
 
-// modesOf returns an HNCConfiguration with the mode of a resource.
-func modesOf(resource, mode string) string {
+// buildHNCConfiguration returns an HNCConfiguration with the mode of a resource.
+func buildHNCConfiguration(resource, mode string) string {
 	return "---\n{apiVersion: hnc.x-k8s.io/v1alpha2, kind: HNCConfiguration, metadata: {name: config}, spec: {resources: [{resource: " + resource + ", mode: " + mode + "}]}}\n"
 }
 
@@ -51,7 +51,7 @@ func TestTrees(t *testing.T) {
 		"a pool below":      {read: buildTree("acme-db"), gives: []string{`"acme-db":{"namespaces":["acme-db","acme-db-test"],"pool":"jobs"}`}, not: []string{`"acme":`}, findings: []want{{source.Other, "HierarchyConfiguration/acme-web/hierarchy ", "belongs to no tenant"}}},
 		"separate tenants":  {read: buildTree("acme, acme-web"), gives: []string{`"acme-web":{"pool":"jobs"}`}, findings: []want{{source.Changed, "HierarchyConfiguration/acme-web/hierarchy spec.parent", "acme and acme-web are separate tenants"}}},
 		"by labels":         {read: buildTree("acme") + labelled, gives: []string{`"acme-web","beta","acme-db-test"`}},
-		"by an annotation":  {read: buildTree("acme") + strings.Replace(ns("beta", ""), "labels:", "annotations: {hnc.x-k8s.io/subnamespace-of: acme-web}, labels:", 1), gives: []string{`"acme-db-test","beta"`}},
+		"by an annotation":  {read: buildTree("acme") + strings.Replace(buildNamespace("beta", ""), "labels:", "annotations: {hnc.x-k8s.io/subnamespace-of: acme-web}, labels:", 1), gives: []string{`"acme-db-test","beta"`}},
 		"a cycle":           {read: buildTree("acme") + buildHierarchy("acme", "parent: acme-db-test"), gives: []string{`"pool":"jobs"`}},
 		"cascading":         {read: buildTree("acme") + buildHierarchy("acme", "allowCascadingDeletion: true"), gives: []string{whole}, findings: []want{{source.Changed, "spec.allowCascadingDeletion", "Retain"}}},
 
@@ -67,7 +67,7 @@ func TestTrees(t *testing.T) {
 			gives: []string{`"quota":{"pods":"7"}`}, findings: []want{{source.Other, "ResourceQuota/acme-db/hrq.hnc.x-k8s.io ", "HierarchicalResourceQuota"}}},
 	} {
 		r.options = demo
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestPropagated(t *testing.T) {
 		account = "{kind: ServiceAccount, name: bot, namespace: acme}"
 		removed = "remove HNC first"
 	)
-	all := modesOf("configmaps", "Propagate")
+	all := buildHNCConfiguration("configmaps", "Propagate")
 	annotated := func(name, value string) string {
 		return "namespace: acme, annotations: {propagate.hnc.x-k8s.io/" + name + ": '" + value + "'}"
 	}
@@ -100,10 +100,10 @@ func TestPropagated(t *testing.T) {
 		"text of parameters":     {read: buildTree("acme") + all + addMetadata(strings.Replace(rawConfig, "a: b", "a: $(tenant)", 1), "namespace: acme"), gives: []string{`{"a":"$$(tenant)"}`}},
 		"in a leaf":              {read: buildTree("acme") + all + addMetadata(rawConfig, "namespace: acme-web"), not: []string{`"objects"`}, findings: []want{{source.Other, "ConfigMap/acme-web/a ", "stays as it is"}}},
 		"in a subtree":           {read: buildTree("acme") + all + addMetadata(rawConfig, "namespace: acme-db"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "ConfigMap/acme-db/a ", "only some namespaces of acme"}}},
-		"not requested":          {read: buildTree("acme") + modesOf("configmaps", "AllowPropagate") + addMetadata(rawConfig, "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.Other, object, "stays as it is"}}},
-		"requested":              {read: buildTree("acme") + modesOf("configmaps", "AllowPropagate") + addMetadata(rawConfig, annotated("all", "true")), gives: []string{written}},
-		"in no mode":             {read: buildTree("acme") + modesOf("secrets", "Propagate") + addMetadata(rawConfig, "namespace: acme"), not: []string{`"objects"`}},
-		"ignored":                {read: buildTree("acme") + modesOf("configmaps", "Ignore") + addMetadata(rawConfig, "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.Other, "HNCConfiguration/config spec.resources[0]", "does not copy"}}},
+		"not requested":          {read: buildTree("acme") + buildHNCConfiguration("configmaps", "AllowPropagate") + addMetadata(rawConfig, "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.Other, object, "stays as it is"}}},
+		"requested":              {read: buildTree("acme") + buildHNCConfiguration("configmaps", "AllowPropagate") + addMetadata(rawConfig, annotated("all", "true")), gives: []string{written}},
+		"in no mode":             {read: buildTree("acme") + buildHNCConfiguration("secrets", "Propagate") + addMetadata(rawConfig, "namespace: acme"), not: []string{`"objects"`}},
+		"ignored":                {read: buildTree("acme") + buildHNCConfiguration("configmaps", "Ignore") + addMetadata(rawConfig, "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.Other, "HNCConfiguration/config spec.resources[0]", "does not copy"}}},
 		"without the modes":      {read: buildTree("acme") + addMetadata(rawConfig, "namespace: acme"), not: []string{`"objects"`}},
 		"with an annotation":     {read: buildTree("acme") + addMetadata(rawConfig, annotated("all", "true")), gives: []string{written}},
 		"none":                   {read: buildTree("acme") + all + addMetadata(rawConfig, annotated("none", "true")), not: []string{`"objects"`}},
@@ -117,41 +117,41 @@ func TestPropagated(t *testing.T) {
 		"a ConfigMap of the CA":  {read: buildTree("acme") + all + strings.Replace(addMetadata(rawConfig, "namespace: acme"), "name: a,", "name: kube-root-ca.crt,", 1), not: []string{`"objects"`}},
 		"an immutable ConfigMap": {read: buildTree("acme") + all + strings.Replace(addMetadata(rawConfig, "namespace: acme"), "kind: ConfigMap", "kind: ConfigMap, immutable: true", 1), not: []string{`"objects"`}, findings: []want{{source.NotKept, object, "remove immutable"}}},
 
-		"limits of pods":       {read: buildTree("acme") + modesOf("limitranges", "Propagate") + addMetadata(limits, "namespace: acme") + copied(limits, "acme-web"), gives: []string{`"objects":[{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"a"},"spec":{"limits":[{"max":{"cpu":8},"type":"Pod"}]}}]`}, findings: []want{{source.Changed, "LimitRange/acme/a ", removed}, {source.Other, "LimitRange/acme-web/a ", "HNC's copy"}}},
-		"limits of containers": {read: buildTree("acme") + modesOf("limitranges", "Propagate") + addMetadata(strings.Replace(limits, "Pod", "Container", 1), "namespace: acme"), gives: []string{`"limits":{"max":{"cpu":"8"}}`}, not: []string{`"objects"`}},
-		"limits of a subtree":  {read: buildTree("acme") + modesOf("limitranges", "Propagate") + addMetadata(limits, "namespace: acme-db"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "LimitRange/acme-db/a ", "only some namespaces"}, {source.NotKept, "LimitRange/acme-db/a spec.limits[0]", "keep this LimitRange"}}},
+		"limits of pods":       {read: buildTree("acme") + buildHNCConfiguration("limitranges", "Propagate") + addMetadata(limits, "namespace: acme") + copied(limits, "acme-web"), gives: []string{`"objects":[{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"a"},"spec":{"limits":[{"max":{"cpu":8},"type":"Pod"}]}}]`}, findings: []want{{source.Changed, "LimitRange/acme/a ", removed}, {source.Other, "LimitRange/acme-web/a ", "HNC's copy"}}},
+		"limits of containers": {read: buildTree("acme") + buildHNCConfiguration("limitranges", "Propagate") + addMetadata(strings.Replace(limits, "Pod", "Container", 1), "namespace: acme"), gives: []string{`"limits":{"max":{"cpu":"8"}}`}, not: []string{`"objects"`}},
+		"limits of a subtree":  {read: buildTree("acme") + buildHNCConfiguration("limitranges", "Propagate") + addMetadata(limits, "namespace: acme-db"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "LimitRange/acme-db/a ", "only some namespaces"}, {source.NotKept, "LimitRange/acme-db/a spec.limits[0]", "keep this LimitRange"}}},
 
-		"a binding of people":    {read: buildTree("acme-web") + addMetadata(bindingOf("view", "{kind: User, name: alice}"), "namespace: acme"), gives: []string{`"acme-web":{"access":[{"role":"viewer","user":"alice"}]`}, not: []string{`"objects"`}},
-		"people of a leaf":       {read: buildTree("acme") + addMetadata(bindingOf("view", "{kind: User, name: alice}"), "namespace: acme-web"), not: []string{`"access"`}, findings: []want{{source.NotKept, "RoleBinding/acme-web/a subjects[0]", "in only some namespaces of acme, not in acme, acme-db, acme-db-test, and croft gives access to all"}}},
-		"a binding of accounts":  {read: buildTree("acme") + addMetadata(bindingOf("edit", account), "namespace: acme"), gives: []string{`"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"croft-operator"},"subjects":[{"kind":"ServiceAccount","name":"bot","namespace":"acme"}]`}, findings: []want{{source.Changed, "RoleBinding/acme/a roleRef", "delete the existing bindings"}, {source.Kept, "RoleBinding/acme/a subjects[0]", "tenants.acme.objects"}}},
-		"a binding of a subtree": {read: buildTree("acme") + addMetadata(bindingOf("edit", account), "namespace: acme-db"), not: []string{`"objects"`}, findings: []want{{source.Other, "RoleBinding/acme-db/a subjects[0]", "stays as it is"}}},
-		"a foreign account":      {read: buildTree("acme-web") + addMetadata(bindingOf("edit", account), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "RoleBinding/acme/a ", "allow it by policy.shareWith"}}},
+		"a binding of people":    {read: buildTree("acme-web") + addMetadata(formatBinding("view", "{kind: User, name: alice}"), "namespace: acme"), gives: []string{`"acme-web":{"access":[{"role":"viewer","user":"alice"}]`}, not: []string{`"objects"`}},
+		"people of a leaf":       {read: buildTree("acme") + addMetadata(formatBinding("view", "{kind: User, name: alice}"), "namespace: acme-web"), not: []string{`"access"`}, findings: []want{{source.NotKept, "RoleBinding/acme-web/a subjects[0]", "in only some namespaces of acme, not in acme, acme-db, acme-db-test, and croft gives access to all"}}},
+		"a binding of accounts":  {read: buildTree("acme") + addMetadata(formatBinding("edit", account), "namespace: acme"), gives: []string{`"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"croft-operator"},"subjects":[{"kind":"ServiceAccount","name":"bot","namespace":"acme"}]`}, findings: []want{{source.Changed, "RoleBinding/acme/a roleRef", "delete the existing bindings"}, {source.Kept, "RoleBinding/acme/a subjects[0]", "tenants.acme.objects"}}},
+		"a binding of a subtree": {read: buildTree("acme") + addMetadata(formatBinding("edit", account), "namespace: acme-db"), not: []string{`"objects"`}, findings: []want{{source.Other, "RoleBinding/acme-db/a subjects[0]", "stays as it is"}}},
+		"a foreign account":      {read: buildTree("acme-web") + addMetadata(formatBinding("edit", account), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "RoleBinding/acme/a ", "allow it by policy.shareWith"}}},
 		"a Role":                 {read: buildTree("acme") + addMetadata("{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a}, rules: []}", "namespace: acme"), findings: []want{{source.NotKept, "Role/acme/a ", "platform.roles"}}},
 
-		"a policy of some pods": {read: buildTree("acme") + modesOf("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(policyOf("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: acme-web}}}"), "namespace: acme"), gives: []string{`"objects":[{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy"`}},
-		"a policy of all pods":  {read: buildTree("acme") + modesOf("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(policyOf("", "{podSelector: {}}"), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.Kept, "NetworkPolicy/acme/a spec", "croft's wall replaces it"}}},
-		"a policy for everyone": {read: buildTree("acme") + modesOf("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(policyOf("matchLabels: {app: db}", "{namespaceSelector: {}}"), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "NetworkPolicy/acme/a ", "only the tenant's namespaces"}}},
+		"a policy of some pods": {read: buildTree("acme") + buildHNCConfiguration("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(formatPolicy("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: acme-web}}}"), "namespace: acme"), gives: []string{`"objects":[{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy"`}},
+		"a policy of all pods":  {read: buildTree("acme") + buildHNCConfiguration("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(formatPolicy("", "{podSelector: {}}"), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.Kept, "NetworkPolicy/acme/a spec", "croft's wall replaces it"}}},
+		"a policy for everyone": {read: buildTree("acme") + buildHNCConfiguration("networkpolicies, group: networking.k8s.io", "Propagate") + addMetadata(formatPolicy("matchLabels: {app: db}", "{namespaceSelector: {}}"), "namespace: acme"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "NetworkPolicy/acme/a ", "only the tenant's namespaces"}}},
 
-		"a Secret":          {read: buildTree("acme") + modesOf("secrets", "Propagate") + addMetadata(secret, "namespace: acme") + copied(secret, "acme-web"), gives: []string{`"secrets":{"a":{}}`}, findings: []want{{source.Changed, "Secret/acme/a ", "create the Secret a in the namespace croft-secrets"}, {source.Other, "Secret/acme-web/a ", "HNC's copy"}}},
-		"a quota of others": {read: buildTree("acme-web") + modesOf("resourcequotas", "Propagate") + addMetadata("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {pods: 3}}}", "namespace: acme"), findings: []want{{source.Changed, "ResourceQuota/acme/a spec.hard", "the input lacks these copies"}}},
+		"a Secret":          {read: buildTree("acme") + buildHNCConfiguration("secrets", "Propagate") + addMetadata(secret, "namespace: acme") + copied(secret, "acme-web"), gives: []string{`"secrets":{"a":{}}`}, findings: []want{{source.Changed, "Secret/acme/a ", "create the Secret a in the namespace croft-secrets"}, {source.Other, "Secret/acme-web/a ", "HNC's copy"}}},
+		"a quota of others": {read: buildTree("acme-web") + buildHNCConfiguration("resourcequotas", "Propagate") + addMetadata("{apiVersion: v1, kind: ResourceQuota, metadata: {name: a}, spec: {hard: {pods: 3}}}", "namespace: acme"), findings: []want{{source.Changed, "ResourceQuota/acme/a spec.hard", "the input lacks these copies"}}},
 	} {
 		r.options = demo
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
-// serving answers with objects of one kind.
-type serving struct {
-	asked
+// kindServer answers with objects of one kind.
+type kindServer struct {
+	listRecorder
 	object map[string]any
 }
 
-func (s serving) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (s kindServer) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	kind, _ := s.object["kind"].(string)
 	if served, ok := list.(*unstructured.UnstructuredList); ok && served.GetKind() == kind+"List" {
 		served.Items = []unstructured.Unstructured{{Object: s.object}}
 	}
-	return s.asked.List(ctx, list, options...)
+	return s.listRecorder.List(ctx, list, options...)
 }
 
 // TestLiveReadsCopiedConfigMaps expects ReadCluster to read ConfigMaps only if a tool copies some.
@@ -160,13 +160,13 @@ func TestLiveReadsCopiedConfigMaps(t *testing.T) {
 		object string
 		reads  bool
 	}{
-		"HNC":                {strings.TrimPrefix(modesOf("configmaps", "Propagate"), "---\n"), true},
-		"HNC, other objects": {strings.TrimPrefix(modesOf("secrets", "Propagate"), "---\n"), false},
+		"HNC":                {strings.TrimPrefix(buildHNCConfiguration("configmaps", "Propagate"), "---\n"), true},
+		"HNC, other objects": {strings.TrimPrefix(buildHNCConfiguration("secrets", "Propagate"), "---\n"), false},
 		"Capsule":            {"{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, spec: {resources: [{namespacedItems: [{kind: ConfigMap}]}]}}", true},
 		"Capsule's own":      {"{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, spec: {resources: [{rawItems: [{kind: ConfigMap}]}]}}", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serving{asked{kinds: map[string]bool{}}, decode(t, []byte(test.object))}
+			s := kindServer{listRecorder{kinds: map[string]bool{}}, decodeYAML(t, []byte(test.object))}
 			if _, _, err := migrate.ReadCluster(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

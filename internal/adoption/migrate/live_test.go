@@ -41,17 +41,17 @@ func TestLiveDialects(t *testing.T) {
 	}
 	for name, dialect := range dialects {
 		t.Run(name, func(t *testing.T) {
-			want := build(t, spoken(dialect))
+			want := buildEstate(t, buildDialectEstate(dialect))
 			objects := slices.DeleteFunc(wall.Objects(want), func(o client.Object) bool {
 				// These policies would refuse other writers, and contain no information for
 				// migrate.
-				return kindOf(t, c, o).Group == "admissionregistration.k8s.io"
+				return findKind(t, c, o).Group == "admissionregistration.k8s.io"
 			})
-			for _, o := range stored(append(objects, theirs(t)...), want.Platform.Network.Calico != nil) {
+			for _, o := range addStoredPolicies(append(objects, readOwnPolicies(t)...), want.Platform.Network.Calico != nil) {
 				if err := c.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
 					t.Fatal(err)
 				}
-				if kindOf(t, c, o).Kind != "Namespace" { // no controller completes the deletion of namespaces here
+				if findKind(t, c, o).Kind != "Namespace" { // no controller completes the deletion of namespaces here
 					defer func() { _ = c.Delete(context.WithoutCancel(t.Context()), o) }()
 				}
 			}
@@ -61,7 +61,7 @@ func TestLiveDialects(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := migrate.Migrate(read, problems, draft.Options{ClusterName: want.Platform.ClusterName})
-			accounted(t, read, r)
+			expectAccounted(t, read, r)
 			if err := r.Problems.Err(); err != nil {
 				t.Error(err)
 			}
@@ -69,7 +69,7 @@ func TestLiveDialects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := gocmp.Diff(want, build(t, file), isSameJSON...); diff != "" {
+			if diff := gocmp.Diff(want, buildEstate(t, file), isSameJSON...); diff != "" {
 				t.Errorf("another estate came back (-written +migrated):\n%s", diff)
 			}
 			told := map[string]int{}
@@ -89,8 +89,8 @@ func TestLiveDialects(t *testing.T) {
 	}
 }
 
-// theirs returns hand-written policies.
-func theirs(t testing.TB) []client.Object {
+// readOwnPolicies returns hand-written policies.
+func readOwnPolicies(t testing.TB) []client.Object {
 	t.Helper()
 	const own = `
 {apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: own, namespace: shop}, spec: {selector: "app == 'db'", ingress: [{action: Allow}]}}
@@ -110,9 +110,9 @@ func theirs(t testing.TB) []client.Object {
 	return all
 }
 
-// stored adds Calico's stored copies of the policies in its API. If that API is not served, it
-// removes the originals.
-func stored(objects []client.Object, alone bool) []client.Object {
+// addStoredPolicies adds Calico's stored copies of the policies in its API. If that API is not
+// served, it removes the originals.
+func addStoredPolicies(objects []client.Object, alone bool) []client.Object {
 	var all []client.Object
 	for _, o := range objects {
 		policy, ok := o.(*unstructured.Unstructured)
@@ -131,7 +131,7 @@ func stored(objects []client.Object, alone bool) []client.Object {
 	return all
 }
 
-func kindOf(t testing.TB, c client.Client, o client.Object) schema.GroupVersionKind {
+func findKind(t testing.TB, c client.Client, o client.Object) schema.GroupVersionKind {
 	t.Helper()
 	gvk, err := c.GroupVersionKindFor(o)
 	if err != nil {

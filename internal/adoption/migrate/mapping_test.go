@@ -28,20 +28,20 @@ type row struct {
 	problems []string
 }
 
-func (r row) check(t *testing.T) {
+func (r row) checkMapping(t *testing.T) {
 	t.Helper()
 	objects, problems := source.Parse("read.yaml", []byte(r.read))
 	result := migrate.Migrate(objects, problems, r.options)
-	accounted(t, objects, result)
+	expectAccounted(t, objects, result)
 	file, err := result.File.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
 	written := string(file)
 	for _, m := range result.Manifests {
-		written += flow(t, m.Object)
+		written += formatFlow(t, m.Object)
 	}
-	written += flow(t, decode(t, file))
+	written += formatFlow(t, decodeYAML(t, file))
 	for _, text := range r.gives {
 		if !strings.Contains(written, text) {
 			t.Errorf("croft.yaml lacks %s:\n%s", text, written)
@@ -95,13 +95,13 @@ spec:
 // untied is a Provisioner whose nodes accept every pod.
 var untied = strings.Split(provisioner, "  labels:")[0]
 
-// inline returns a Provisioner with its node class inline.
-func inline(spec string) string {
+// buildInlineProvisioner returns a Provisioner with its node class inline.
+func buildInlineProvisioner(spec string) string {
 	return provisioner + "  " + strings.ReplaceAll(spec, "\n", "\n  ") + "\n"
 }
 
-// shared returns a Provisioner that refers to an AWSNodeTemplate.
-func shared(template string) string {
+// buildSharedProvisioner returns a Provisioner that refers to an AWSNodeTemplate.
+func buildSharedProvisioner(template string) string {
 	return `
 apiVersion: karpenter.sh/v1alpha5
 kind: Provisioner
@@ -121,24 +121,24 @@ func TestProvisioners(t *testing.T) {
 	for name, r := range map[string]row{
 		"unset times mean never": {read: provisioner, gives: []string{`"emptyTTL":"Never"`, `"ttl":"Never"`, `"terminationGracePeriod":"Never"`},
 			findings: []want{{source.Kept, "spec.ttlSecondsAfterEmpty", "sets Never"}, {source.Kept, "spec.ttlSecondsUntilExpired", "sets Never"}}},
-		"seconds":       {read: inline("ttlSecondsAfterEmpty: 600\nttlSecondsUntilExpired: 604800"), gives: []string{`"emptyTTL":"10m"`, `"ttl":"168h"`}, findings: []want{{source.Kept, "spec.ttlSecondsAfterEmpty", "pools.jobs.emptyTTL"}, {source.Changed, "spec.ttlSecondsUntilExpired", "budgets"}}},
-		"consolidation": {read: inline("consolidation: {enabled: true}"), gives: []string{`"consolidation":"WhenEmptyOrUnderutilized"`, `"emptyTTL":"0s"`}},
-		"none of both":  {read: inline("consolidation: {enabled: false}"), gives: []string{`"emptyTTL":"Never"`}},
+		"seconds":       {read: buildInlineProvisioner("ttlSecondsAfterEmpty: 600\nttlSecondsUntilExpired: 604800"), gives: []string{`"emptyTTL":"10m"`, `"ttl":"168h"`}, findings: []want{{source.Kept, "spec.ttlSecondsAfterEmpty", "pools.jobs.emptyTTL"}, {source.Changed, "spec.ttlSecondsUntilExpired", "budgets"}}},
+		"consolidation": {read: buildInlineProvisioner("consolidation: {enabled: true}"), gives: []string{`"consolidation":"WhenEmptyOrUnderutilized"`, `"emptyTTL":"0s"`}},
+		"none of both":  {read: buildInlineProvisioner("consolidation: {enabled: false}"), gives: []string{`"emptyTTL":"Never"`}},
 		"webhook defaults": {read: provisioner, gives: []string{`"capacityTypes":["on-demand"]`, `"architectures":["amd64"]`, `{"key":"karpenter.k8s.aws/instance-category","operator":"In","values":["c","m","r"]}`,
 			`{"key":"karpenter.k8s.aws/instance-generation","operator":"Gt","values":["2"]}`}},
-		"no category where a type is given": {read: inline("requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [t3a.large]}]"), gives: []string{`"instanceTypes":["t3a.large"]`}, not: []string{"instance-category"}},
-		"no category where a family is": {read: inline("requirements: [{key: karpenter.k8s.aws/instance-family, operator: NotIn, values: [t3]}]"),
+		"no category where a type is given": {read: buildInlineProvisioner("requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [t3a.large]}]"), gives: []string{`"instanceTypes":["t3a.large"]`}, not: []string{"instance-category"}},
+		"no category where a family is": {read: buildInlineProvisioner("requirements: [{key: karpenter.k8s.aws/instance-family, operator: NotIn, values: [t3]}]"),
 			gives: []string{`{"key":"karpenter.k8s.aws/instance-family","operator":"NotIn","values":["t3"]}`}, not: []string{"instance-category"}},
-		"requirements": {read: inline("requirements:\n- {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}\n- {key: kubernetes.io/arch, operator: In, values: [arm64]}\n- {key: topology.kubernetes.io/zone, operator: In, values: [a, b]}\n- {key: kubernetes.io/os, operator: In, values: [linux]}"),
+		"requirements": {read: buildInlineProvisioner("requirements:\n- {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}\n- {key: kubernetes.io/arch, operator: In, values: [arm64]}\n- {key: topology.kubernetes.io/zone, operator: In, values: [a, b]}\n- {key: kubernetes.io/os, operator: In, values: [linux]}"),
 			gives: []string{`"capacityTypes":["spot","on-demand"]`, `"architectures":["arm64"]`, `{"key":"topology.kubernetes.io/zone","operator":"In","values":["a","b"]}`}},
-		"a label's older name":              {read: inline("requirements: [{key: beta.kubernetes.io/arch, operator: In, values: [arm64]}]"), gives: []string{`"architectures":["arm64"]`}, findings: []want{{source.Changed, "requirements[0].key", "kubernetes.io/arch"}}},
-		"a bound that a Pool does not know": {read: inline("requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gte, values: [\"4\"]}]"), gives: []string{`{"key":"karpenter.k8s.aws/instance-cpu","operator":"Gt","values":["3"]}`}},
-		"Windows":                           {read: inline("requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]"), findings: []want{{source.NotKept, "requirements[0]", "Linux"}}, problems: []string{"spec.requirements[0]: croft's nodes run only Linux"}},
-		"limits and weight":                 {read: inline("limits: {resources: {cpu: 100, memory: 400Gi}}\nweight: 10"), gives: []string{`"limits":{"cpu":"100","memory":"400Gi"}`, `"weight":10`}},
-		"a wrong limit":                     {read: inline("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is not a quantity`}},
-		"startup taints":                    {read: inline("startupTaints: [{key: cilium, effect: NoSchedule}]"), gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"cilium"}]`}, findings: []want{{source.Kept, "spec.startupTaints[0]", "pools.jobs.startupTaints"}}},
-		"node annotations":                  {read: inline("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Underutilized"]}]`}, findings: []want{{source.Kept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "budget"}}},
-		"a field that nobody knows":         {read: inline("turbo: {level: 11}"), findings: []want{{source.NotKept, "spec.turbo.level", "does not know this field"}}},
+		"a label's older name":              {read: buildInlineProvisioner("requirements: [{key: beta.kubernetes.io/arch, operator: In, values: [arm64]}]"), gives: []string{`"architectures":["arm64"]`}, findings: []want{{source.Changed, "requirements[0].key", "kubernetes.io/arch"}}},
+		"a bound that a Pool does not know": {read: buildInlineProvisioner("requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gte, values: [\"4\"]}]"), gives: []string{`{"key":"karpenter.k8s.aws/instance-cpu","operator":"Gt","values":["3"]}`}},
+		"Windows":                           {read: buildInlineProvisioner("requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]"), findings: []want{{source.NotKept, "requirements[0]", "Linux"}}, problems: []string{"spec.requirements[0]: croft's nodes run only Linux"}},
+		"limits and weight":                 {read: buildInlineProvisioner("limits: {resources: {cpu: 100, memory: 400Gi}}\nweight: 10"), gives: []string{`"limits":{"cpu":"100","memory":"400Gi"}`, `"weight":10`}},
+		"a wrong limit":                     {read: buildInlineProvisioner("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is not a quantity`}},
+		"startup taints":                    {read: buildInlineProvisioner("startupTaints: [{key: cilium, effect: NoSchedule}]"), gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"cilium"}]`}, findings: []want{{source.Kept, "spec.startupTaints[0]", "pools.jobs.startupTaints"}}},
+		"node annotations":                  {read: buildInlineProvisioner("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Underutilized"]}]`}, findings: []want{{source.Kept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "budget"}}},
+		"a field that nobody knows":         {read: buildInlineProvisioner("turbo: {level: 11}"), findings: []want{{source.NotKept, "spec.turbo.level", "does not know this field"}}},
 		"another taint": {read: strings.Replace(provisioner, "taints: [", "taints: [{key: gpu, value: \"yes\", effect: NoSchedule}, ", 1),
 			findings: []want{{source.NotKept, "spec.taints[0]", "only the taint of their pool"}, {source.Changed, "spec.taints[1].effect", "NoExecute"}}, problems: []string{"spec.taints[0]: a Pool's nodes have only the taint node-pool"}},
 		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
@@ -148,61 +148,61 @@ func TestProvisioners(t *testing.T) {
 			findings: []want{{source.Changed, `spec.labels.node-pool`, "no longer ci"}}},
 		"dots in the name": {read: strings.Replace(provisioner, "name: jobs", "name: jobs.v1", 1), gives: []string{`"jobs-v1":{`}, findings: []want{{source.Changed, "metadata.name", "no dots"}}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
 func TestNodeTemplates(t *testing.T) {
 	for name, r := range map[string]row{
-		"all that croft.yaml can say": {read: shared(selectors + "tags: {Team: shop, CostCode: org1}"),
+		"all that croft.yaml can say": {read: buildSharedProvisioner(selectors + "tags: {Team: shop, CostCode: org1}"),
 			gives:    []string{`"nodeClass":{"aws":{"amiAlias":"al2023@latest","instanceProfile":"nodes"}}`, `"tags":{"Team":"shop"}`, `"costCode":"org1"`, `"clusterName":"demo"`},
 			findings: []want{{source.Changed, "spec.amiFamily", "Amazon Linux 2"}, {source.Changed, "spec.metadataOptions", "hops"}}},
-		"discovery of another tag": {read: shared("subnetSelector: {Name: \"*private*\"}\nsecurityGroupSelector: {Name: \"*private*\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
+		"discovery of another tag": {read: buildSharedProvisioner("subnetSelector: {Name: \"*private*\"}\nsecurityGroupSelector: {Name: \"*private*\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
 			gives: []string{`"discovery":{"Name":"*private*"}`}},
-		"Bottlerocket": {read: shared(selectors + "amiFamily: Bottlerocket"), gives: []string{`"amiAlias":"bottlerocket@latest"`}, findings: []want{{source.Kept, "spec.amiFamily", "amiAlias"}}},
-		"a disk": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]"),
+		"Bottlerocket": {read: buildSharedProvisioner(selectors + "amiFamily: Bottlerocket"), gives: []string{`"amiAlias":"bottlerocket@latest"`}, findings: []want{{source.Kept, "spec.amiFamily", "amiAlias"}}},
+		"a disk": {read: buildSharedProvisioner(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]"),
 			gives: []string{`"aws":{"amiAlias":"al2023@latest","blockDeviceMappings":[{"deviceName":"/dev/xvda","ebs":{"volumeSize":"100Gi"}}],"instanceProfile":"nodes"}`}, not: []string{"EC2NodeClass"},
 			findings: []want{{source.Changed, "spec.blockDeviceMappings[0].ebs.encrypted", "croft sets true"}, {source.Changed, "spec.blockDeviceMappings[0].ebs.volumeType", "gp2"},
 				{source.Kept, "spec.blockDeviceMappings", "nodeClass.aws.blockDeviceMappings"}}},
-		"public addresses": {read: shared(selectors), findings: []want{{source.Changed, "spec.associatePublicIPAddress", "croft sets false"}}},
-		"more than croft.yaml can say": {read: shared(selectors + "context: reserved"),
+		"public addresses": {read: buildSharedProvisioner(selectors), findings: []want{{source.Changed, "spec.associatePublicIPAddress", "croft sets false"}}},
+		"more than croft.yaml can say": {read: buildSharedProvisioner(selectors + "context: reserved"),
 			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"context":"reserved"`,
 				`"httpPutResponseHopLimit":2`, `"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"demo"}}]`, `"amiSelectorTerms":[{"alias":"al2023@latest"}]`}},
-		"a value that croft check refuses": {read: shared(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100}}]"),
+		"a value that croft check refuses": {read: buildSharedProvisioner(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100}}]"),
 			gives: []string{`"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}`, `"volumeSize":100`}},
-		"hops that were said stay": {read: shared(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
-		"a list of ids": {read: shared("subnetSelector: {aws-ids: \"subnet-1,subnet-2\"}\nsecurityGroupSelector: {\"aws::ids\": \"sg-1, sg-2\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
+		"hops that were said stay": {read: buildSharedProvisioner(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
+		"a list of ids": {read: buildSharedProvisioner("subnetSelector: {aws-ids: \"subnet-1,subnet-2\"}\nsecurityGroupSelector: {\"aws::ids\": \"sg-1, sg-2\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
 			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"},{"id":"subnet-2"}]`, `"securityGroupSelectorTerms":[{"id":"sg-1"},{"id":"sg-2"}]`}},
-		"ids and tags never together": {read: shared("subnetSelector: {aws-ids: subnet-1, Name: private}\nsecurityGroupSelector: {a: b}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
+		"ids and tags never together": {read: buildSharedProvisioner("subnetSelector: {aws-ids: subnet-1, Name: private}\nsecurityGroupSelector: {a: b}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
 			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"}]`}, findings: []want{{source.NotKept, "spec.subnetSelector.Name", "either an id or tags"}}},
-		"a list of values":                {read: shared("subnetSelector: {Name: \"a,b\"}\nsecurityGroupSelector: {Name: c}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"}, gives: []string{`"subnetSelectorTerms":[{"tags":{"Name":"a"}},{"tags":{"Name":"b"}}]`}},
-		"a wildcard stays a value":        {read: shared("subnetSelector: {Name: \"*x\"}\nsecurityGroupSelector: {Name: \"*\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"}, gives: []string{`"tags":{"Name":"*x"}`, `"tags":{"Name":"*"}`}},
-		"images by name and owner":        {read: shared(selectors + "amiFamily: AL2\namiSelector: {\"aws::name\": \"a,b\", \"aws::owners\": self}"), gives: []string{`"amiSelectorTerms":[{"name":"a","owner":"self"},{"name":"b","owner":"self"}]`, `"amiFamily":"AL2"`}},
-		"images of one's own, no family":  {read: shared(selectors + "amiSelector: {team: shop}"), gives: []string{`"amiFamily":"AL2"`}, findings: []want{{source.Kept, "spec.amiFamily", "is written"}}},
-		"a family without images":         {read: shared(selectors + "amiFamily: Ubuntu"), problems: []string{"AWSNodeTemplate/nodes: spec.amiFamily: Karpenter v1 does not discover images of Ubuntu"}},
-		"a script for Amazon Linux 2":     {read: shared(selectors + "userData: /etc/eks/bootstrap.sh $CLUSTER"), gives: []string{`"userData":"/etc/eks/bootstrap.sh $CLUSTER"`}, findings: []want{{source.Changed, "spec.userData", "nodeadm"}}},
-		"a launch template":               {read: shared("launchTemplate: mine\nsubnetSelector: {a: b}"), options: draft.Options{ClusterName: "demo"}, problems: []string{"read.yaml:11: AWSNodeTemplate/nodes: spec.launchTemplate: launch templates cannot be converted", "platform.nodeClass"}},
-		"a template that was not read":    {read: strings.Split(shared(selectors), "---")[0], options: draft.Options{ClusterName: "demo"}, problems: []string{"the input has no AWSNodeTemplate nodes", "platform.nodeClass"}},
-		"no instance profile":             {read: shared("subnetSelector: {a: b}\nsecurityGroupSelector: {a: b}"), options: draft.Options{ClusterName: "demo"}, problems: []string{"Karpenter v1 needs role or instanceProfile"}},
-		"the settings' profile":           {read: shared("subnetSelector: {a: b}\nsecurityGroupSelector: {a: b}") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: karpenter-global-settings, namespace: karpenter}\ndata: {aws.clusterName: demo, aws.defaultInstanceProfile: theirs}\n", gives: []string{`"instanceProfile":"theirs"`, `"clusterName":"demo"`}},
-		"kubelets of containerd":          {read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {containerRuntime: containerd, maxPods: 20}, providerRef", 1), gives: []string{`"kubelet":{"maxPods":20}`}, findings: []want{{source.NotKept, "kubeletConfiguration.containerRuntime", "containerd"}}},
-		"name servers that all pools ask": {read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {clusterDNS: [10.0.0.10]}, providerRef", 1), gives: []string{`"clusterDNS":["10.0.0.10"]`, `"aws":{`}},
+		"a list of values":                {read: buildSharedProvisioner("subnetSelector: {Name: \"a,b\"}\nsecurityGroupSelector: {Name: c}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"}, gives: []string{`"subnetSelectorTerms":[{"tags":{"Name":"a"}},{"tags":{"Name":"b"}}]`}},
+		"a wildcard stays a value":        {read: buildSharedProvisioner("subnetSelector: {Name: \"*x\"}\nsecurityGroupSelector: {Name: \"*\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"}, gives: []string{`"tags":{"Name":"*x"}`, `"tags":{"Name":"*"}`}},
+		"images by name and owner":        {read: buildSharedProvisioner(selectors + "amiFamily: AL2\namiSelector: {\"aws::name\": \"a,b\", \"aws::owners\": self}"), gives: []string{`"amiSelectorTerms":[{"name":"a","owner":"self"},{"name":"b","owner":"self"}]`, `"amiFamily":"AL2"`}},
+		"images of one's own, no family":  {read: buildSharedProvisioner(selectors + "amiSelector: {team: shop}"), gives: []string{`"amiFamily":"AL2"`}, findings: []want{{source.Kept, "spec.amiFamily", "is written"}}},
+		"a family without images":         {read: buildSharedProvisioner(selectors + "amiFamily: Ubuntu"), problems: []string{"AWSNodeTemplate/nodes: spec.amiFamily: Karpenter v1 does not discover images of Ubuntu"}},
+		"a script for Amazon Linux 2":     {read: buildSharedProvisioner(selectors + "userData: /etc/eks/bootstrap.sh $CLUSTER"), gives: []string{`"userData":"/etc/eks/bootstrap.sh $CLUSTER"`}, findings: []want{{source.Changed, "spec.userData", "nodeadm"}}},
+		"a launch template":               {read: buildSharedProvisioner("launchTemplate: mine\nsubnetSelector: {a: b}"), options: draft.Options{ClusterName: "demo"}, problems: []string{"read.yaml:11: AWSNodeTemplate/nodes: spec.launchTemplate: launch templates cannot be converted", "platform.nodeClass"}},
+		"a template that was not read":    {read: strings.Split(buildSharedProvisioner(selectors), "---")[0], options: draft.Options{ClusterName: "demo"}, problems: []string{"the input has no AWSNodeTemplate nodes", "platform.nodeClass"}},
+		"no instance profile":             {read: buildSharedProvisioner("subnetSelector: {a: b}\nsecurityGroupSelector: {a: b}"), options: draft.Options{ClusterName: "demo"}, problems: []string{"Karpenter v1 needs role or instanceProfile"}},
+		"the settings' profile":           {read: buildSharedProvisioner("subnetSelector: {a: b}\nsecurityGroupSelector: {a: b}") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: karpenter-global-settings, namespace: karpenter}\ndata: {aws.clusterName: demo, aws.defaultInstanceProfile: theirs}\n", gives: []string{`"instanceProfile":"theirs"`, `"clusterName":"demo"`}},
+		"kubelets of containerd":          {read: strings.Replace(buildSharedProvisioner(selectors), "{providerRef", "{kubeletConfiguration: {containerRuntime: containerd, maxPods: 20}, providerRef", 1), gives: []string{`"kubelet":{"maxPods":20}`}, findings: []want{{source.NotKept, "kubeletConfiguration.containerRuntime", "containerd"}}},
+		"name servers that all pools ask": {read: strings.Replace(buildSharedProvisioner(selectors), "{providerRef", "{kubeletConfiguration: {clusterDNS: [10.0.0.10]}, providerRef", 1), gives: []string{`"clusterDNS":["10.0.0.10"]`, `"aws":{`}},
 		"two kubelets on one template": {
-			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
-				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
+			read: strings.Replace(buildSharedProvisioner(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+				strings.ReplaceAll(strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives:    []string{`"kubelet":{"maxPods":20}`, `"nodeClass":{"aws":{"kubelet":{"maxPods":50}}}`},
 			findings: []want{{source.Kept, "spec.instanceProfile", "platform.nodeClass.aws.instanceProfile"}, {source.Kept, "kubeletConfiguration.maxPods", "pools.apps.nodeClass.aws.kubelet.maxPods"}}},
 		"two kubelets on one that croft cannot say": {
-			read: strings.Replace(shared(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
-				strings.ReplaceAll(strings.Replace(strings.Split(shared(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
+			read: strings.Replace(buildSharedProvisioner(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+				strings.ReplaceAll(strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},
 		"what one pool says and another does not": {
-			read: strings.Replace(shared(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
+			read: strings.Replace(buildSharedProvisioner(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.ReplaceAll(provisioner, "name: jobs", "name: apps"), "instanceProfile: nodes", "instanceProfile: nodes\n    userData: echo"),
 			gives: []string{`"platform":{"clusterName":"demo","nodeClass":{"aws":{}}`, `"kubelet":{"maxPods":20}`, `"userData":"echo"`}},
-		"simulated nodes": {read: shared(selectors + "userData: x"), options: draft.Options{Kwok: true}, gives: []string{`"nodeClass":{"kwok":{}}`}, not: []string{"EC2NodeClass"}},
+		"simulated nodes": {read: buildSharedProvisioner(selectors + "userData: x"), options: draft.Options{Kwok: true}, gives: []string{`"nodeClass":{"kwok":{}}`}, not: []string{"EC2NodeClass"}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestFormerNames(t *testing.T) {
 			{source.Other, "Deployment/shop/a ", "does not read"},
 			{source.NotKept, `annotations["karpenter.sh/do-not-evict"]`, "doNotDisrupt: true"},
 			{source.NotKept, `nodeSelector["karpenter.sh/provisioner-name"]`, "karpenter.sh/nodepool"},
-		}}.check(t)
+		}}.checkMapping(t)
 }
 
 // TestDeclaredAlready expects croft's API objects to be copied, and the objects that croft made
@@ -237,7 +237,7 @@ func TestDeclaredAlready(t *testing.T) {
 		"{apiVersion: croft.dev/v1alpha1, kind: Tenant, metadata: {name: shop}, spec: {pool: jobs, namespaces: [web]}}\n---" +
 		strings.Replace(nodePool, "{name: jobs}", "{name: jobs, labels: {app.kubernetes.io/managed-by: croft}}", 1),
 		gives:    []string{`"admins":["us"]`, `"jobs":{"ttl":"48h"}`, `"shop":{"namespaces":["web"],"pool":"jobs"}`},
-		findings: []want{{source.Other, "NodePool/jobs ", "from the declared objects"}}}.check(t)
+		findings: []want{{source.Other, "NodePool/jobs ", "from the declared objects"}}}.checkMapping(t)
 }
 
 // open is a NodePool whose nodes accept every pod.
@@ -280,6 +280,6 @@ func TestNodePools(t *testing.T) {
 		"simulated":                {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.kwok.sh, kind: KWOKNodeClass", 1), options: named, gives: []string{`"nodeClass":{"kwok":{}}`}},
 		"another cloud":            {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.azure.com, kind: AKSNodeClass", 1), options: named, gives: []string{`"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }

@@ -14,7 +14,7 @@ func TestMultus(t *testing.T) {
 		return "\n---\n{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: n4, namespace: " + namespace + "}, spec: {config: '" + config + "'}}\n"
 	}
 	const config = `{"cniVersion": "0.3.1", "type": "ipvlan", "master": "eth1", "ipam": {"type": "whereabouts", "range": "10.0.4.0/24", "gateway": "10.0.4.1"}}`
-	with := tiedPool("jobs") + selecting("namespaces: [a]", "node-pool: jobs")
+	with := buildDedicatedPool("jobs") + buildSelectorAssign("namespaces: [a]", "node-pool: jobs")
 	workload := func(namespace string) string {
 		return "\n---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: " + namespace + "}, spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: n4}}}}}\n"
 	}
@@ -28,6 +28,6 @@ func TestMultus(t *testing.T) {
 		"the nodes' taint": {read: strings.Replace(with, "taints:", "startupTaints: [{key: multus, effect: NoSchedule}]\n      taints:", 1), options: demo,
 			gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"multus"}]`}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }

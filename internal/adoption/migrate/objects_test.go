@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// pool returns a NodePool on simulated nodes. spec is in its template, such as taints: [...].
-func pool(name, labels, spec string) string {
+// buildPool returns a NodePool on simulated nodes. spec is in its template, such as taints: [...].
+func buildPool(name, labels, spec string) string {
 	return `
 ---
 apiVersion: karpenter.sh/v1
@@ -19,17 +19,18 @@ spec:
       ` + strings.ReplaceAll(spec, "\n", "\n      ") + "\n"
 }
 
-// tiedPool returns a NodePool whose nodes have a label and a taint node-pool with its name.
-func tiedPool(name string) string {
-	return pool(name, "node-pool: "+name, "taints: [{key: node-pool, value: "+name+", effect: NoSchedule}]")
+// buildDedicatedPool returns a NodePool whose nodes have a label and a taint node-pool with its
+// name.
+func buildDedicatedPool(name string) string {
+	return buildPool(name, "node-pool: "+name, "taints: [{key: node-pool, value: "+name+", effect: NoSchedule}]")
 }
 
-// mutator returns a mutator of pods. match is written without braces.
-func mutator(kind, name, match, location, parameters string) string {
-	return mutatorOf("", "Pod", kind, name, match, location, parameters)
+// buildMutator returns a mutator of pods. match is written without braces.
+func buildMutator(kind, name, match, location, parameters string) string {
+	return buildMutatorFor("", "Pod", kind, name, match, location, parameters)
 }
 
-func mutatorOf(group, target, kind, name, match, location, parameters string) string {
+func buildMutatorFor(group, target, kind, name, match, location, parameters string) string {
 	return `
 ---
 apiVersion: mutations.gatekeeper.sh/v1
@@ -42,12 +43,12 @@ spec:
   parameters: ` + parameters + "\n"
 }
 
-// selecting returns an Assign of a nodeSelector.
-func selecting(match, selector string) string {
-	return mutator("Assign", "selector", match, "spec.nodeSelector", "{assign: {value: {"+selector+"}}}")
+// buildSelectorAssign returns an Assign of a nodeSelector.
+func buildSelectorAssign(match, selector string) string {
+	return buildMutator("Assign", "selector", match, "spec.nodeSelector", "{assign: {value: {"+selector+"}}}")
 }
 
-func ns(name, labels string) string {
+func buildNamespace(name, labels string) string {
 	return "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: " + name + ", labels: {" + labels + "}}}\n"
 }
 

@@ -18,7 +18,7 @@ func TestOtherNetworkPolicies(t *testing.T) {
 		if namespace != "" {
 			namespace = ", namespace: " + namespace
 		}
-		return tiedPool("jobs") + selecting("namespaces: [a]", "node-pool: jobs") +
+		return buildDedicatedPool("jobs") + buildSelectorAssign("namespaces: [a]", "node-pool: jobs") +
 			"\n---\n{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {name: p" + namespace + "}, spec: " + spec + "}\n"
 	}
 	const (
@@ -52,17 +52,17 @@ func TestOtherNetworkPolicies(t *testing.T) {
 		"Calico's, that denies first":      {read: policy(calico, "GlobalNetworkPolicy", "", "{order: 10, types: [Egress], egress: [{action: Deny, destination: {nets: [10.0.0.0/8]}}]}"), options: demo, findings: stays},
 		"Calico's, that allows all":        {read: policy(calico, "GlobalNetworkPolicy", "", "{egress: [{action: Allow}]}"), options: demo, findings: stays},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
-// asked records the kinds that are listed.
-type asked struct {
+// listRecorder records the kinds that are listed.
+type listRecorder struct {
 	client.Reader
 	kinds map[string]bool
 }
 
-func (a asked) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (a listRecorder) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	kind := list.GetObjectKind().GroupVersionKind()
 	a.kinds[kind.Group+"/"+kind.Kind] = true
 	return nil
@@ -71,7 +71,7 @@ func (a asked) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 // TestLiveReadsOthers expects Live to read the kinds of other engines that are problems in
 // files.
 func TestLiveReadsOthers(t *testing.T) {
-	a := asked{kinds: map[string]bool{}}
+	a := listRecorder{kinds: map[string]bool{}}
 	if _, _, err := migrate.ReadCluster(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}

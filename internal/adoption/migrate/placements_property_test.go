@@ -28,12 +28,12 @@ type declaration struct {
 func TestNoPlacementIsLost(t *testing.T) {
 	for seed := range uint64(400) {
 		g := generator{rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // the same inputs each time
-		input, declared := g.placements()
+		input, declared := g.generatePlacements()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			objects, problems := source.Parse("read.yaml", []byte(input))
 			r := migrate.Migrate(objects, problems, demo)
-			accounted(t, objects, r)
-			found(t, r, declared)
+			expectAccounted(t, objects, r)
+			expectPlacements(t, r, declared)
 			if t.Failed() {
 				t.Log(input + r.Markdown())
 			}
@@ -64,15 +64,15 @@ func TestNoPlacementOfDocumentsIsLost(t *testing.T) {
 						}
 					}
 				}
-				found(t, migrate.Migrate(objects, problems, draft.Options{}), declared)
+				expectPlacements(t, migrate.Migrate(objects, problems, draft.Options{}), declared)
 			})
 		}
 	}
 }
 
-// found fails for a placement that is neither in croft.yaml nor in a problem, and for a
+// expectPlacements fails for a placement that is neither in croft.yaml nor in a problem, and for a
 // placement in croft.yaml that was not declared.
-func found(t *testing.T, r *migrate.Result, declared []declaration) {
+func expectPlacements(t *testing.T, r *migrate.Result, declared []declaration) {
 	t.Helper()
 	for _, d := range declared {
 		spec, ok := r.File.Tenants[d.namespace]
@@ -89,73 +89,73 @@ func found(t *testing.T, r *migrate.Result, declared []declaration) {
 		for _, pool := range append(slices.Clone(spec.Pools), spec.Pool) {
 			if pool != "" && !slices.ContainsFunc(declared, func(d declaration) bool {
 				return d.namespace == name && d.pool == pool && !d.partly
-			}) && !isOfValues(r, name) {
+			}) && !hasValuesTenant(r, name) {
 				t.Errorf("tenant %s is on pool %s, where nothing puts all of its pods", name, pool)
 			}
 		}
 	}
 }
 
-// isOfValues reports whether a values file declares a tenant.
-func isOfValues(r *migrate.Result, tenant string) bool {
+// hasValuesTenant reports whether a values file declares a tenant.
+func hasValuesTenant(r *migrate.Result, tenant string) bool {
 	return slices.ContainsFunc(r.Findings, func(f source.Finding) bool {
 		return f.Object == "values" && strings.HasPrefix(f.Field, "tenants."+tenant)
 	})
 }
 
-// placements generates an input and its placements.
-func (g generator) placements() (string, []declaration) {
+// generatePlacements generates an input and its placements.
+func (g generator) generatePlacements() (string, []declaration) {
 	var b strings.Builder
-	key := pick(g, "node-pool", "team", "example.org/pool")
+	key := pickOne(g, "node-pool", "team", "example.org/pool")
 	pools := []string{"red", "green", "blue"}[:1+g.IntN(3)]
 	for _, name := range pools {
-		b.WriteString(g.nodePool(name, key))
+		b.WriteString(g.generateNodePool(name, key))
 	}
 	namespaces := []string{"team-a", "team-b", "team-c", "other"}
 	var declared []declaration
 	marks := map[string][]string{}
 	for i := range 1 + g.IntN(3) {
-		some := slices.DeleteFunc(slices.Clone(namespaces), func(string) bool { return g.maybe() })
+		some := slices.DeleteFunc(slices.Clone(namespaces), func(string) bool { return g.chooseBool() })
 		if len(some) == 0 {
 			some = []string{"team-a"}
 		}
-		match, mark := g.match(i, namespaces, &some)
+		match, mark := g.generateMatch(i, namespaces, &some)
 		for _, n := range some {
 			marks[n] = append(marks[n], mark)
 		}
-		kind, pool := "Assign", pick(g, pools...)
-		location, parameters := g.placing(key, pool)
+		kind, pool := "Assign", pickOne(g, pools...)
+		location, parameters := g.generatePlacement(key, pool)
 		if strings.Contains(parameters, "fromList") {
 			kind = "ModifySet"
 		}
 		partly := g.IntN(4) == 0
 		if partly {
-			match += pick(g, ", labelSelector: {matchLabels: {app: web}}", ", name: \"web-*\"")
+			match += pickOne(g, ", labelSelector: {matchLabels: {app: web}}", ", name: \"web-*\"")
 		}
 		name := fmt.Sprintf("m%d", i)
 		if prefix := "spec.template."; strings.HasPrefix(location, prefix) {
-			b.WriteString(mutatorOf("apps", "Deployment", kind, name, match, location, parameters))
+			b.WriteString(buildMutatorFor("apps", "Deployment", kind, name, match, location, parameters))
 		} else {
-			b.WriteString(mutator(kind, name, match, location, parameters))
+			b.WriteString(buildMutator(kind, name, match, location, parameters))
 		}
 		for _, n := range some {
 			declared = append(declared, declaration{kind + "/" + name, n, pool, partly})
 		}
 	}
 	for _, n := range namespaces {
-		b.WriteString(ns(n, strings.Join(slices.DeleteFunc(marks[n], func(m string) bool { return m == "" }), ", ")))
+		b.WriteString(buildNamespace(n, strings.Join(slices.DeleteFunc(marks[n], func(m string) bool { return m == "" }), ", ")))
 	}
 	return b.String(), declared
 }
 
-// nodePool generates a NodePool that is dedicated in one of many ways, or not dedicated.
-func (g generator) nodePool(name, key string) string {
-	label := pick(g, key+": "+name, key+": "+name+", size: big")
+// generateNodePool generates a NodePool that is dedicated in one of many ways, or not dedicated.
+func (g generator) generateNodePool(name, key string) string {
+	label := pickOne(g, key+": "+name, key+": "+name+", size: big")
 	requirement := ""
 	if g.IntN(4) == 0 {
 		label, requirement = "", "requirements: [{key: "+key+", operator: In, values: ["+name+"]}]\n"
 	}
-	return pool(name, label, requirement+pick(g,
+	return buildPool(name, label, requirement+pickOne(g,
 		"taints: [{key: "+key+", value: "+name+", effect: NoSchedule}]",
 		"taints: [{key: "+key+", value: "+name+", effect: NoSchedule}, {key: gpu, effect: NoSchedule}]",
 		"taints: [{key: dedicated, value: "+name+", effect: NoSchedule}]",
@@ -163,9 +163,9 @@ func (g generator) nodePool(name, key string) string {
 		"expireAfter: Never"))
 }
 
-// match selects some of the namespaces: by names, patterns, labels or exclusion. mark is the
-// label that the selected namespaces then need.
-func (g generator) match(i int, all []string, some *[]string) (match, mark string) {
+// generateMatch selects some of the namespaces: by names, patterns, labels or exclusion. mark is
+// the label that the selected namespaces then need.
+func (g generator) generateMatch(i int, all []string, some *[]string) (match, mark string) {
 	list := func(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 	switch g.IntN(5) {
 	case 0:
@@ -186,10 +186,10 @@ func (g generator) match(i int, all []string, some *[]string) (match, mark strin
 	}
 }
 
-// placing returns a location and the parameters that place pods on a pool.
-func (g generator) placing(key, pool string) (location, parameters string) {
+// generatePlacement returns a location and the parameters that place pods on a pool.
+func (g generator) generatePlacement(key, pool string) (location, parameters string) {
 	term := "[{matchExpressions: [{key: " + key + ", operator: In, values: [" + pool + "]}]}]"
-	switch spec := pick(g, "spec.", "spec.template.spec."); g.IntN(6) {
+	switch spec := pickOne(g, "spec.", "spec.template.spec."); g.IntN(6) {
 	case 0:
 		return spec + "nodeSelector", "{assign: {value: {" + key + ": " + pool + "}}}"
 	case 1:

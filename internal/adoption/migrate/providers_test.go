@@ -9,7 +9,7 @@ import (
 // not contain an AWS class instead.
 func TestProviders(t *testing.T) {
 	on := func(ref string) string {
-		return strings.Replace(tiedPool("jobs"), "{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}", ref, 1)
+		return strings.Replace(buildDedicatedPool("jobs"), "{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}", ref, 1)
 	}
 	class := func(version, kind string) string {
 		return "\n---\n{apiVersion: " + version + ", kind: " + kind + ", metadata: {name: default}, spec: {imageFamily: X}}\n"
@@ -28,9 +28,9 @@ func TestProviders(t *testing.T) {
 		"a kind, a class":       {read: old("{kind: AKSNodeClass, name: default}") + class("karpenter.azure.com/v1beta1", "AKSNodeClass"), options: demo, gives: azure, not: not},
 		"a name, AWS' type":     {read: old("{name: default}\n      requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5]}]"), options: demo, gives: []string{`"kind":"EC2NodeClass"`}},
 		"a name":                {read: old("{name: default}"), options: demo, not: not, problems: []string{"nodeClassRef: has no group and kind of node class", "platform.nodeClass"}},
-		"another's Provisioner": {read: strings.Replace(strings.Split(shared(selectors), "---")[0], "{name: nodes}", "{apiVersion: karpenter.example.org/v1, kind: OtherNodeTemplate, name: nodes}", 1), options: demo, not: append(not, "karpenter.k8s.aws"), problems: []string{"providerRef.kind: OtherNodeTemplate is not a node class of AWS", "platform.nodeClass"}},
+		"another's Provisioner": {read: strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{name: nodes}", "{apiVersion: karpenter.example.org/v1, kind: OtherNodeTemplate, name: nodes}", 1), options: demo, not: append(not, "karpenter.k8s.aws"), problems: []string{"providerRef.kind: OtherNodeTemplate is not a node class of AWS", "platform.nodeClass"}},
 		"another's kubelet":     {read: old("{apiVersion: karpenter.azure.com/v1alpha2, kind: AKSNodeClass, name: default}\n      kubelet: {maxPods: 20}") + class("karpenter.azure.com/v1alpha2", "AKSNodeClass"), options: demo, gives: azure, not: not, problems: []string{"kubelet: Karpenter v1 has no kubelet settings in a NodePool: move them to AKSNodeClass/default"}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }

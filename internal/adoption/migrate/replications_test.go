@@ -15,19 +15,19 @@ const (
 	rawBinding = "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ROLE}, subjects: [SUBJECT]}"
 )
 
-func policyOf(pod, peer string) string {
+func formatPolicy(pod, peer string) string {
 	return strings.NewReplacer("POD", pod, "PEER", peer).Replace(rawPolicy)
 }
 
-func bindingOf(role, subject string) string {
+func formatBinding(role, subject string) string {
 	return strings.NewReplacer("ROLE", role, "SUBJECT", subject).Replace(rawBinding)
 }
 
 // twoTenants are Capsule's Tenants oil, with two namespaces, and gas, with one.
-var twoTenants = strings.Replace(capsule(""), "{name: oil}", "{name: oil, labels: {energy: fossil}}", 1) + "status: {namespaces: [oil-dev, oil-prod]}\n" +
-	ns("oil-dev", "capsule.clastix.io/tenant: oil, stage: dev, team: all") + ns("oil-prod", "capsule.clastix.io/tenant: oil, stage: prod, team: all") +
+var twoTenants = strings.Replace(buildCapsuleTenant(""), "{name: oil}", "{name: oil, labels: {energy: fossil}}", 1) + "status: {namespaces: [oil-dev, oil-prod]}\n" +
+	buildNamespace("oil-dev", "capsule.clastix.io/tenant: oil, stage: dev, team: all") + buildNamespace("oil-prod", "capsule.clastix.io/tenant: oil, stage: prod, team: all") +
 	"---\n{apiVersion: capsule.clastix.io/v1beta2, kind: Tenant, metadata: {name: gas}, spec: {nodeSelector: {node-pool: apps}}, status: {namespaces: [gas]}}\n" +
-	ns("gas", "capsule.clastix.io/tenant: gas, stage: dev")
+	buildNamespace("gas", "capsule.clastix.io/tenant: gas, stage: dev")
 
 // buildReplication returns a GlobalTenantResource with one entry, and further fields of its spec.
 func buildReplication(entry string, spec ...string) string {
@@ -35,8 +35,8 @@ func buildReplication(entry string, spec ...string) string {
 		strings.Join(append(spec, "resources: [{"+entry+"}]"), ", ") + "}}\n"
 }
 
-// replicatingIn returns a TenantResource with one entry, in a namespace of tenant oil.
-func replicatingIn(entry string) string {
+// buildTenantResource returns a TenantResource with one entry, in a namespace of tenant oil.
+func buildTenantResource(entry string) string {
 	return twoTenants + "---\n{apiVersion: capsule.clastix.io/v1beta2, kind: TenantResource, metadata: {name: own, namespace: oil-dev}, spec: {resources: [{" + entry + "}]}}\n"
 }
 
@@ -60,8 +60,8 @@ func TestCapsuleReplications(t *testing.T) {
 	for name, r := range map[string]row{
 		"for all":          {read: buildReplication(raw(rawConfig)), gives: []string{ofAll}, findings: []want{{source.Kept, resource + ".rawItems[0]", "platform.tenantDefaults.objects"}, {source.Changed, "GlobalTenantResource/all ", "delete this one"}}},
 		"limits for all":   {read: buildReplication(raw(limits)), gives: []string{`"tenantDefaults":{"objects":[{"apiVersion":"v1","kind":"LimitRange"`}},
-		"for a tenant":     {read: replicatingIn(raw(rawConfig)), gives: []string{inOil}, not: []string{"tenantDefaults"}, findings: []want{{source.Kept, "TenantResource/oil-dev/own spec.resources[0].rawItems[0]", "tenants.oil.objects"}}},
-		"in no tenant":     {read: strings.Replace(replicatingIn(raw(rawConfig)), "namespace: oil-dev}", "namespace: default}", 1), not: []string{`"objects"`}, findings: []want{{source.NotKept, "TenantResource/default/own ", "its namespace belongs to no tenant"}}},
+		"for a tenant":     {read: buildTenantResource(raw(rawConfig)), gives: []string{inOil}, not: []string{"tenantDefaults"}, findings: []want{{source.Kept, "TenantResource/oil-dev/own spec.resources[0].rawItems[0]", "tenants.oil.objects"}}},
+		"in no tenant":     {read: strings.Replace(buildTenantResource(raw(rawConfig)), "namespace: oil-dev}", "namespace: default}", 1), not: []string{`"objects"`}, findings: []want{{source.NotKept, "TenantResource/default/own ", "its namespace belongs to no tenant"}}},
 		"for some tenants": {read: buildReplication(raw(rawConfig), "tenantSelector: {matchLabels: {energy: fossil}}"), gives: []string{inOil}, not: []string{"tenantDefaults", ofGas}},
 		"for no tenant":    {read: buildReplication(raw(rawConfig), "tenantSelector: {matchLabels: {energy: solar}}"), not: []string{`"objects"`}, findings: []want{{source.NotKept, "GlobalTenantResource/all ", "it selects no tenant"}}},
 		"an odd selector":  {read: buildReplication(raw(limits), "tenantSelector: {matchLabels: {energy: 'a b'}}"), not: []string{`"objects"`}, problems: []string{"its tenantSelector cannot be read"}},
@@ -79,7 +79,7 @@ func TestCapsuleReplications(t *testing.T) {
 
 		"templates":            {read: buildReplication(data("{{ tenant.name }} {{namespace}} $(tenant)")), gives: []string{`{"a":"$(tenant) $(namespace) $$(tenant)"}`}},
 		"another template":     {read: buildReplication(data("{{ index .a }}")), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "templates other than"}}},
-		"a tenant of new name": {read: strings.ReplaceAll(strings.ReplaceAll(replicatingIn(data("{{ tenant.name }}")), "{name: oil,", "{name: oil.v1,"), "clastix.io/tenant: oil", "clastix.io/tenant: oil.v1"), gives: []string{`{"a":"oil.v1"}`}},
+		"a tenant of new name": {read: strings.ReplaceAll(strings.ReplaceAll(buildTenantResource(data("{{ tenant.name }}")), "{name: oil,", "{name: oil.v1,"), "clastix.io/tenant: oil", "clastix.io/tenant: oil.v1"), gives: []string{`{"a":"oil.v1"}`}},
 		"a template as a name": {read: buildReplication(raw(strings.Replace(rawConfig, "name: a", "name: '{{ tenant.name }}'", 1))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "is not a name"}}},
 		"generators":           {read: buildReplication("generators: [{template: x}]"), problems: []string{"spec.resources[0].generators[0]: is a template"}},
 		"a field to come":      {read: buildReplication(raw(rawConfig) + ", everywhere: true"), problems: []string{"spec.resources[0].everywhere: croft migrate does not know this field"}},
@@ -107,8 +107,8 @@ func TestCapsuleReplications(t *testing.T) {
 
 		"an object by reference": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared, selector: {matchLabels: {copy: all}}}]") +
 			"---\n" + strings.Replace(rawConfig, "name: a", "name: a, namespace: shared, uid: x, labels: {copy: all, app.kubernetes.io/managed-by: Helm}", 1), gives: []string{ofAll}, findings: []want{{source.Changed, resource + ".namespacedItems[0]", "change them in croft.yaml"}}},
-		"an object by name":      {read: replicatingIn("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), gives: []string{inOil}},
-		"literal templates":      {read: replicatingIn("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), "a: b", "a: '{{ tenant.name }} $(tenant)'", 1), gives: []string{`{"a":"{{ tenant.name }} $$(tenant)"}`}},
+		"an object by name":      {read: buildTenantResource("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), gives: []string{inOil}},
+		"literal templates":      {read: buildTenantResource("namespacedItems: [{apiVersion: v1, kind: ConfigMap, name: a}]") + "---\n" + strings.Replace(strings.Replace(rawConfig, "name: a", "name: a, namespace: oil-dev", 1), "a: b", "a: '{{ tenant.name }} $(tenant)'", 1), gives: []string{`{"a":"{{ tenant.name }} $$(tenant)"}`}},
 		"an object that is away": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: ConfigMap, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "the input lacks the objects"}}},
 		"limits that are away":   {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: LimitRange, namespace: shared}]"), problems: []string{"namespacedItems[0]: the input lacks the objects"}},
 		"a Secret by name":       {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared, name: a}]"), gives: []string{`"tenantDefaults":{"secrets":{"a":{}}}`}, findings: []want{{source.Changed, resource + ".namespacedItems[0]", "create the Secret a in the namespace croft-secrets"}}},
@@ -117,24 +117,24 @@ func TestCapsuleReplications(t *testing.T) {
 			gives: []string{`"secrets":{"a":{}}`, `"secrets":{"a":{"from":"others-a"}}`}},
 		"a Secret by reference": {read: buildReplication("namespacedItems: [{apiVersion: v1, kind: Secret, namespace: shared}]"), findings: []want{{source.NotKept, resource + ".namespacedItems[0]", "write secrets: {NAME: {}} next to objects"}}},
 
-		"people": {read: buildReplication(raw(bindingOf("view", "{kind: Group, name: '{{ tenant.name }}-readers'}"))), gives: []string{`"access":[{"group":"gas-readers","role":"viewer"}]`, `"access":[{"group":"oil-readers","role":"viewer"}]`}, not: []string{`"objects"`},
+		"people": {read: buildReplication(raw(formatBinding("view", "{kind: Group, name: '{{ tenant.name }}-readers'}"))), gives: []string{`"access":[{"group":"gas-readers","role":"viewer"}]`, `"access":[{"group":"oil-readers","role":"viewer"}]`}, not: []string{`"objects"`},
 			findings: []want{{source.Changed, resource + ".rawItems[0]", "becomes viewer"}}},
-		"accounts": {read: buildReplication(raw(bindingOf("edit", account))), gives: []string{`"objects":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"croft-operator"},"subjects":[{"kind":"ServiceAccount","name":"bot","namespace":"$(namespace)"}]}]`},
+		"accounts": {read: buildReplication(raw(formatBinding("edit", account))), gives: []string{`"objects":[{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"a"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"croft-operator"},"subjects":[{"kind":"ServiceAccount","name":"bot","namespace":"$(namespace)"}]}]`},
 			findings: []want{{source.Changed, resource + ".rawItems[0].roleRef", "delete the existing bindings"}}},
-		"people and accounts": {read: buildReplication(raw(bindingOf("view", account+", {kind: User, name: alice}"))), gives: []string{`"access":[{"role":"viewer","user":"alice"}]`, `"name":"croft-viewer"`}},
-		"a foreign account":   {read: buildReplication(raw(bindingOf("view", "{kind: ServiceAccount, name: bot, namespace: monitoring}"))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "allow it by policy.shareWith"}}},
-		"an unknown role":     {read: buildReplication(raw(bindingOf("odd", account))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "roleRef: must be one of"}}},
+		"people and accounts": {read: buildReplication(raw(formatBinding("view", account+", {kind: User, name: alice}"))), gives: []string{`"access":[{"role":"viewer","user":"alice"}]`, `"name":"croft-viewer"`}},
+		"a foreign account":   {read: buildReplication(raw(formatBinding("view", "{kind: ServiceAccount, name: bot, namespace: monitoring}"))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "allow it by policy.shareWith"}}},
+		"an unknown role":     {read: buildReplication(raw(formatBinding("odd", account))), not: []string{`"objects"`}, findings: []want{{source.NotKept, resource + ".rawItems[0]", "roleRef: must be one of"}}},
 
-		"a policy that the wall replaces": {read: buildReplication(raw(policyOf("", "{podSelector: {}}"))), not: []string{`"objects"`}, findings: []want{{source.Kept, resource + ".rawItems[0].spec", "croft's wall replaces it"}}},
-		"a policy that restricts egress":  {read: buildReplication(raw(strings.Replace(policyOf("", "{podSelector: {}}"), "[Ingress]", "[Ingress, Egress]", 1))), gives: []string{`"gas":{"network":{"egress":"Restricted"},"pool":"apps"}`, `"network":{"egress":"Restricted"},"pool":"jobs"`}, not: []string{`"objects"`}},
-		"a policy of some pods": {read: buildReplication(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {capsule.clastix.io/tenant: '{{ tenant.name }}'}}}"))),
+		"a policy that the wall replaces": {read: buildReplication(raw(formatPolicy("", "{podSelector: {}}"))), not: []string{`"objects"`}, findings: []want{{source.Kept, resource + ".rawItems[0].spec", "croft's wall replaces it"}}},
+		"a policy that restricts egress":  {read: buildReplication(raw(strings.Replace(formatPolicy("", "{podSelector: {}}"), "[Ingress]", "[Ingress, Egress]", 1))), gives: []string{`"gas":{"network":{"egress":"Restricted"},"pool":"apps"}`, `"network":{"egress":"Restricted"},"pool":"jobs"`}, not: []string{`"objects"`}},
+		"a policy of some pods": {read: buildReplication(raw(formatPolicy("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {capsule.clastix.io/tenant: '{{ tenant.name }}'}}}"))),
 			gives: []string{`"objects":[{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"a"},"spec":{"ingress":[{"from":[{"namespaceSelector":{"matchLabels":{"croft.dev/tenant":"$(tenant)"}}}]}],"podSelector":{"matchLabels":{"app":"db"}},"policyTypes":["Ingress"]}}]`}},
-		"a policy of one tenant":    {read: replicatingIn(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {capsule.clastix.io/tenant: oil}}}"))), gives: []string{`{"croft.dev/tenant":"$(tenant)"}`}},
-		"a policy for all":          {read: buildReplication(raw(policyOf("matchLabels: {app: db}", "{namespaceSelector: {}}"))), not: []string{`"objects"`}, problems: []string{"only the tenant's namespaces and the platform's may be let in"}},
-		"a policy for addresses":    {read: buildReplication(raw(policyOf("", "{ipBlock: {cidr: 203.0.113.0/24}}"))), not: []string{`"objects"`}, problems: []string{"rawItems[0]: allows connections from addresses outside of the cluster"}},
-		"a policy for every tenant": {read: buildReplication(raw(policyOf("", "{namespaceSelector: {}}"))), problems: []string{"rawItems[0].spec: allows connections from all namespaces"}},
+		"a policy of one tenant":    {read: buildTenantResource(raw(formatPolicy("matchLabels: {app: db}", "{namespaceSelector: {matchLabels: {capsule.clastix.io/tenant: oil}}}"))), gives: []string{`{"croft.dev/tenant":"$(tenant)"}`}},
+		"a policy for all":          {read: buildReplication(raw(formatPolicy("matchLabels: {app: db}", "{namespaceSelector: {}}"))), not: []string{`"objects"`}, problems: []string{"only the tenant's namespaces and the platform's may be let in"}},
+		"a policy for addresses":    {read: buildReplication(raw(formatPolicy("", "{ipBlock: {cidr: 203.0.113.0/24}}"))), not: []string{`"objects"`}, problems: []string{"rawItems[0]: allows connections from addresses outside of the cluster"}},
+		"a policy for every tenant": {read: buildReplication(raw(formatPolicy("", "{namespaceSelector: {}}"))), problems: []string{"rawItems[0].spec: allows connections from all namespaces"}},
 	} {
 		r.options = demo
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }

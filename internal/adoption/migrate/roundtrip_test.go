@@ -38,12 +38,12 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	for name, dialect := range dialects {
-		estates[name] = spoken(dialect)
+		estates[name] = buildDialectEstate(dialect)
 	}
 	for name, data := range estates {
 		t.Run(name, func(t *testing.T) {
-			want := build(t, data)
-			r := migrated(t, want)
+			want := buildEstate(t, data)
+			r := renderAndMigrate(t, want)
 			for _, f := range r.Findings {
 				if (f.Outcome == source.NotKept || f.Outcome == source.Changed) && (f.Field != "" && !strings.HasPrefix(f.Object, "ValidatingAdmission")) {
 					t.Errorf("%s %s = %s: %s", f.Object, f.Field, f.Value, f.Message)
@@ -53,7 +53,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := build(t, file)
+			got := buildEstate(t, file)
 			if diff := gocmp.Diff(want, got, isSameJSON...); diff != "" {
 				t.Errorf("another estate came back (-rendered +migrated):\n%s", diff)
 			}
@@ -76,8 +76,8 @@ var dialects = map[string]string{
 	"AWS":                  "dialect: AWS",
 }
 
-// spoken returns an estate in a dialect.
-func spoken(dialect string) []byte {
+// buildDialectEstate returns an estate in a dialect.
+func buildDialectEstate(dialect string) []byte {
 	return []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}, clusterDNS: [10.100.0.10, "fd00::10"], network: {platformNamespaces: [ingress], ` + dialect + `}}
 pools: {apps: {}}
@@ -139,7 +139,7 @@ tenants:
 	if len(e.Platform.Connections) != 1 {
 		t.Fatalf("connections: %+v", e.Platform.Connections)
 	}
-	file, err := migrated(t, e).File.YAML()
+	file, err := renderAndMigrate(t, e).File.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ tenants:
 	}
 }
 
-func build(t testing.TB, data []byte) *estate.Estate {
+func buildEstate(t testing.TB, data []byte) *estate.Estate {
 	t.Helper()
 	d, problems := manifest.Parse("croft.yaml", data)
 	e, more := estate.Build(d)
@@ -179,8 +179,8 @@ func build(t testing.TB, data []byte) *estate.Estate {
 	return e
 }
 
-// migrated renders an estate as croft render does, and migrates the output.
-func migrated(t testing.TB, e *estate.Estate) *migrate.Result {
+// renderAndMigrate renders an estate as croft render does, and migrates the output.
+func renderAndMigrate(t testing.TB, e *estate.Estate) *migrate.Result {
 	t.Helper()
 	var stream strings.Builder
 	for _, o := range wall.Objects(e) {
@@ -192,7 +192,7 @@ func migrated(t testing.TB, e *estate.Estate) *migrate.Result {
 	}
 	objects, problems := source.Parse("rendered.yaml", []byte(stream.String()))
 	r := migrate.Migrate(objects, problems, draft.Options{ClusterName: e.Platform.ClusterName})
-	accounted(t, objects, r)
+	expectAccounted(t, objects, r)
 	if err := r.Problems.Err(); err != nil {
 		t.Error(err)
 	}

@@ -11,7 +11,7 @@ import (
 // and a problem for each taint that a pool cannot have.
 func TestStartupTaints(t *testing.T) {
 	with := func(taints string) string {
-		return pool("jobs", "node-pool: jobs", "startupTaints: ["+taints+"]\ntaints: [{key: node-pool, value: jobs, effect: NoSchedule}]")
+		return buildPool("jobs", "node-pool: jobs", "startupTaints: ["+taints+"]\ntaints: [{key: node-pool, value: jobs, effect: NoSchedule}]")
 	}
 	const cilium = `{key: node.cilium.io/agent-not-ready, value: "true", effect: NoExecute}`
 	kept := []string{`"startupTaints":[{"effect":"NoExecute","key":"node.cilium.io/agent-not-ready","value":"true"}]`}
@@ -21,7 +21,7 @@ func TestStartupTaints(t *testing.T) {
 	for name, r := range map[string]row{
 		"v1":          {read: with(cilium), options: demo, gives: kept, findings: []want{{source.Kept, "startupTaints[0]", "pools.jobs.startupTaints"}}},
 		"v1beta1":     {read: strings.Replace(with(cilium), "karpenter.sh/v1\n", "karpenter.sh/v1beta1\n", 1), options: demo, gives: kept},
-		"v1alpha5":    {read: inline("startupTaints: [" + cilium + "]"), gives: kept},
+		"v1alpha5":    {read: buildInlineProvisioner("startupTaints: [" + cilium + "]"), gives: kept},
 		"Azure's":     {read: azure, options: demo, gives: append(kept, `"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`)},
 		"several":     {read: with("{key: ebs.csi.aws.com/agent-not-ready, effect: NoExecute}, {key: ebs.csi.aws.com/agent-not-ready, effect: NoSchedule}"), options: demo, gives: []string{`"startupTaints":[{"effect":"NoExecute","key":"ebs.csi.aws.com/agent-not-ready"},{"effect":"NoSchedule","key":"ebs.csi.aws.com/agent-not-ready"}]`}},
 		"a time":      {read: with(`{key: a, effect: NoSchedule, timeAdded: "2026-01-01T00:00:00Z"}`), options: demo, gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"a"}]`}, findings: []want{{source.NotKept, "startupTaints[0].timeAdded", "Kubernetes sets"}}},
@@ -29,6 +29,6 @@ func TestStartupTaints(t *testing.T) {
 		"the key's":   {read: with("{key: node-pool, value: new, effect: NoSchedule}"), options: demo, not: []string{"startupTaints"}, problems: []string{"startupTaints[0]: pool jobs cannot have this startup taint: node-pool is the nodePoolKey"}},
 		"Karpenter's": {read: with("{key: karpenter.sh/unregistered, effect: NoExecute}, " + cilium), options: demo, gives: kept, problems: []string{"startupTaints[0]: pool jobs cannot have this startup taint: the taint karpenter.sh/unregistered is reserved for Karpenter"}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }

@@ -14,7 +14,7 @@ var pools = strings.ReplaceAll(nodePool, "karpenter.k8s.aws, kind: EC2NodeClass"
 
 var demo = draft.Options{ClusterName: "demo"}
 
-func assign(name, location, value string) string {
+func buildAssign(name, location, value string) string {
 	return `
 ---
 apiVersion: mutations.gatekeeper.sh/v1
@@ -28,35 +28,35 @@ spec:
 `
 }
 
-var onJobs = assign("selector", "spec.nodeSelector", "{node-pool: jobs}")
+var onJobs = buildAssign("selector", "spec.nodeSelector", "{node-pool: jobs}")
 
 func TestMutators(t *testing.T) {
 	for name, r := range map[string]row{
 		"a selector":         {read: pools + onJobs, options: demo, gives: []string{`"tenants":{"shop":{"pool":"jobs"}}`}},
-		"one key of it":      {read: pools + assign("selector", `spec.nodeSelector["node-pool"]`, "jobs"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}},
-		"with a toleration":  {read: pools + onJobs + assign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Kept, "parameters.assign.value[0]", "croft adds the toleration"}}},
-		"only a toleration":  {read: pools + assign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Changed, "assign.value[0]", "also selects"}}},
-		"another toleration": {read: pools + onJobs + assign("toleration", "spec.tolerations", "[{key: gpu, operator: Exists}]"), options: demo, findings: []want{{source.Kept, "assign.value[0]", "no other taint"}}},
-		"a ModifySet": {read: pools + strings.Replace(assign("toleration", "spec.tolerations", "x"), "kind: Assign", "kind: ModifySet", 1)[:strings.Index(assign("toleration", "spec.tolerations", "x"), "  parameters")+3] +
+		"one key of it":      {read: pools + buildAssign("selector", `spec.nodeSelector["node-pool"]`, "jobs"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}},
+		"with a toleration":  {read: pools + onJobs + buildAssign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Kept, "parameters.assign.value[0]", "croft adds the toleration"}}},
+		"only a toleration":  {read: pools + buildAssign("toleration", "spec.tolerations", "[{key: node-pool, operator: Equal, value: jobs}]"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Changed, "assign.value[0]", "also selects"}}},
+		"another toleration": {read: pools + onJobs + buildAssign("toleration", "spec.tolerations", "[{key: gpu, operator: Exists}]"), options: demo, findings: []want{{source.Kept, "assign.value[0]", "no other taint"}}},
+		"a ModifySet": {read: pools + strings.Replace(buildAssign("toleration", "spec.tolerations", "x"), "kind: Assign", "kind: ModifySet", 1)[:strings.Index(buildAssign("toleration", "spec.tolerations", "x"), "  parameters")+3] +
 			"  parameters: {operation: merge, values: {fromList: [{key: node-pool, operator: Equal, value: jobs}]}}\n", options: demo, gives: []string{`"shop":{"pool":"jobs"}`}},
-		"two that disagree": {read: pools + onJobs + assign("second", "spec.nodeSelector", "{node-pool: apps}"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`},
+		"two that disagree": {read: pools + onJobs + buildAssign("second", "spec.nodeSelector", "{node-pool: apps}"), options: demo, gives: []string{`"shop":{"pool":"jobs"}`},
 			problems: []string{"Assign/second: spec.parameters.assign.value: puts tenant shop on pool apps, but Assign/selector at read.yaml:23 puts it on pool jobs, and takes precedence: make the two agree"}},
-		"a toleration that disagrees": {read: pools + onJobs + assign("second", "spec.tolerations", "[{key: node-pool, operator: Equal, value: apps}]"), options: demo, problems: []string{"pods of namespace shop tolerate pool apps, but run on pool jobs"}},
+		"a toleration that disagrees": {read: pools + onJobs + buildAssign("second", "spec.tolerations", "[{key: node-pool, operator: Equal, value: apps}]"), options: demo, problems: []string{"pods of namespace shop tolerate pool apps, but run on pool jobs"}},
 		"croft's own":                 {read: pools + strings.Replace(onJobs, "{name: selector}", "{name: selector, labels: {app.kubernetes.io/managed-by: croft}}", 1), options: demo, not: []string{"tenants:"}, gives: []string{`"placement":"Gatekeeper"`}},
-		"an unknown pool": {read: pools + assign("selector", "spec.nodeSelector", "{node-pool: job}"), options: demo,
+		"an unknown pool": {read: pools + buildAssign("selector", "spec.nodeSelector", "{node-pool: job}"), options: demo,
 			gives: []string{"# left out: tenant shop"}, problems: []string{"the input has no pool job; did you mean jobs?; croft.yaml omits tenant shop until"}},
 		"a namespace's own selector": {read: pools + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {scheduler.alpha.kubernetes.io/node-selector: \"node-pool=jobs\"}}}\n", options: demo,
 			gives: []string{`"shop":{"pool":"jobs"}`}, findings: []want{{source.Changed, `annotations["scheduler.alpha.kubernetes.io/node-selector"]`, "toleration"}}},
 		"a pattern of namespaces": {read: pools + strings.Replace(onJobs, "[shop]", "[\"shop-*\"]", 1) + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop-a}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: bank}}\n", options: demo,
 			gives: []string{`"tenants":{"shop-a":{"pool":"jobs"}}`}},
 		"a pattern without namespaces": {read: pools + strings.Replace(onJobs, "[shop]", "[\"shop-*\"]", 1), options: demo, findings: []want{{source.NotKept, "Assign/selector ", "no namespace shop-*"}}, problems: []string{"Assign/selector: spec.match.namespaces: places pods, and was not converted"}},
-		"something else":               {read: pools + assign("pull", "spec.containers[name:*].imagePullPolicy", "Always"), options: demo, findings: []want{{source.NotKept, "Assign/pull ", "keep it in Gatekeeper"}}},
+		"something else":               {read: pools + buildAssign("pull", "spec.containers[name:*].imagePullPolicy", "Always"), options: demo, findings: []want{{source.NotKept, "Assign/pull ", "keep it in Gatekeeper"}}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
-func constraint(kind, about, parameters string) string {
+func buildConstraint(kind, about, parameters string) string {
 	return `
 ---
 apiVersion: constraints.gatekeeper.sh/v1beta1
@@ -69,15 +69,15 @@ spec:
 
 func TestConstraints(t *testing.T) {
 	for name, r := range map[string]row{
-		"hosts":             {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org, \"*.shop.example.org\"]}"), options: demo, gives: []string{`"domains":["shop.example.org","*.shop.example.org"]`}},
-		"more than hosts":   {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org], tls: true}"), options: demo, findings: []want{{source.NotKept, "parameters.tls", "keep the constraint"}}},
-		"no tenant's":       {read: pools + constraint("Whatever", "Ingress", "{hosts: [shop.example.org]}"), options: demo, findings: []want{{source.NotKept, "parameters.hosts", "no tenant with one of the namespaces"}}},
-		"only told":         {read: pools + onJobs + constraint("Whatever", "Ingress", "{hosts: [shop.example.org]}") + "  enforcementAction: dryrun\n", options: demo, findings: []want{{source.Changed, "enforcementAction", "refuses"}}},
-		"types of Services": {read: pools + onJobs + constraint("K8sBlockNodePort", "Service", "{}"), options: demo, findings: []want{{source.Changed, "K8sBlockNodePort/shop ", "ClusterIP"}}},
-		"anything else":     {read: pools + onJobs + constraint("K8sRequiredLabels", "Pod", "{labels: [team]}"), options: demo, findings: []want{{source.NotKept, "K8sRequiredLabels/shop ", "does not know"}}},
+		"hosts":             {read: pools + onJobs + buildConstraint("Whatever", "Ingress", "{hosts: [shop.example.org, \"*.shop.example.org\"]}"), options: demo, gives: []string{`"domains":["shop.example.org","*.shop.example.org"]`}},
+		"more than hosts":   {read: pools + onJobs + buildConstraint("Whatever", "Ingress", "{hosts: [shop.example.org], tls: true}"), options: demo, findings: []want{{source.NotKept, "parameters.tls", "keep the constraint"}}},
+		"no tenant's":       {read: pools + buildConstraint("Whatever", "Ingress", "{hosts: [shop.example.org]}"), options: demo, findings: []want{{source.NotKept, "parameters.hosts", "no tenant with one of the namespaces"}}},
+		"only told":         {read: pools + onJobs + buildConstraint("Whatever", "Ingress", "{hosts: [shop.example.org]}") + "  enforcementAction: dryrun\n", options: demo, findings: []want{{source.Changed, "enforcementAction", "refuses"}}},
+		"types of Services": {read: pools + onJobs + buildConstraint("K8sBlockNodePort", "Service", "{}"), options: demo, findings: []want{{source.Changed, "K8sBlockNodePort/shop ", "ClusterIP"}}},
+		"anything else":     {read: pools + onJobs + buildConstraint("K8sRequiredLabels", "Pod", "{labels: [team]}"), options: demo, findings: []want{{source.NotKept, "K8sRequiredLabels/shop ", "does not know"}}},
 		"its template":      {read: pools + "---\n{apiVersion: templates.gatekeeper.sh/v1, kind: ConstraintTemplate, metadata: {name: x}, spec: {targets: [{rego: \"$HOME\"}]}}\n", options: demo, findings: []want{{source.Other, "ConstraintTemplate/x ", "stays"}}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
@@ -108,15 +108,15 @@ func TestValues(t *testing.T) {
 		"a system's namespace":    {read: strings.Replace(values, "shop: {", "kube-system: {", 1), options: kwok, problems: []string{"kube-system is the name of a namespace of Kubernetes"}},
 		"two tenants, one domain": {read: values + "  bank: {nodePool: jobs, domains: [shop.example.org]}\n", options: kwok, problems: []string{"overlaps with"}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
-// in returns an object in the namespace of a tenant, with the tenant's placement.
-func in(object string) string { return pools + onJobs + "---\n" + object + "\n" }
+// buildTenantObject returns an object in the namespace of a tenant, with the tenant's placement.
+func buildTenantObject(object string) string { return pools + onJobs + "---\n" + object + "\n" }
 
-func binding(role, subjects string) string {
-	return in("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: " + role + "}, subjects: [" + subjects + "]}")
+func buildBinding(role, subjects string) string {
+	return buildTenantObject("{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b, namespace: shop}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: " + role + "}, subjects: [" + subjects + "]}")
 }
 
 func TestAccess(t *testing.T) {
@@ -125,49 +125,49 @@ func TestAccess(t *testing.T) {
 		alice = "{kind: User, name: alice}"
 	)
 	for name, r := range map[string]row{
-		"view":            {read: binding("view", devs), options: demo, gives: []string{`"access":[{"group":"devs","role":"viewer"}]`, `"groupPrefix":"oidc:"`}, findings: []want{{source.Changed, "RoleBinding/shop/b roleRef", "viewer"}}},
-		"edit":            {read: binding("edit", devs), options: demo, gives: []string{`{"group":"devs","role":"operator"}`}},
-		"prefixes differ": {read: binding("edit", devs+", {kind: Group, name: \"ldap:ops\"}"), options: demo, gives: []string{`"oidc:devs"`, `"ldap:ops"`}, not: []string{"groupPrefix"}},
-		"a person":        {read: binding("edit", "{kind: User, name: alice}"), options: demo, gives: []string{`{"role":"operator","user":"alice"}`}},
-		"a robot":         {read: binding("edit", "{kind: ServiceAccount, name: flux, namespace: shop}"), options: demo, not: []string{"access"}, findings: []want{{source.Other, "subjects[0]", "stays"}}},
-		"everybody":       {read: binding("view", "{kind: Group, name: \"system:authenticated\"}"), options: demo, not: []string{"access"}, findings: []want{{source.NotKept, "subjects[0]", "does not identify a team"}}},
-		"an unknown role": {read: binding("platform-tenant", devs), options: demo, not: []string{"access"}, findings: []want{{source.NotKept, "subjects[0]", "role: viewer"}, {source.NotKept, "roleRef", "its rights are unknown"}}},
-		"a role that reads": {read: binding("platform-tenant", devs) + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform-tenant}, rules: [{apiGroups: [\"\"], resources: [pods], verbs: [get, list]}]}\n",
+		"view":            {read: buildBinding("view", devs), options: demo, gives: []string{`"access":[{"group":"devs","role":"viewer"}]`, `"groupPrefix":"oidc:"`}, findings: []want{{source.Changed, "RoleBinding/shop/b roleRef", "viewer"}}},
+		"edit":            {read: buildBinding("edit", devs), options: demo, gives: []string{`{"group":"devs","role":"operator"}`}},
+		"prefixes differ": {read: buildBinding("edit", devs+", {kind: Group, name: \"ldap:ops\"}"), options: demo, gives: []string{`"oidc:devs"`, `"ldap:ops"`}, not: []string{"groupPrefix"}},
+		"a person":        {read: buildBinding("edit", "{kind: User, name: alice}"), options: demo, gives: []string{`{"role":"operator","user":"alice"}`}},
+		"a robot":         {read: buildBinding("edit", "{kind: ServiceAccount, name: flux, namespace: shop}"), options: demo, not: []string{"access"}, findings: []want{{source.Other, "subjects[0]", "stays"}}},
+		"everybody":       {read: buildBinding("view", "{kind: Group, name: \"system:authenticated\"}"), options: demo, not: []string{"access"}, findings: []want{{source.NotKept, "subjects[0]", "does not identify a team"}}},
+		"an unknown role": {read: buildBinding("platform-tenant", devs), options: demo, not: []string{"access"}, findings: []want{{source.NotKept, "subjects[0]", "role: viewer"}, {source.NotKept, "roleRef", "its rights are unknown"}}},
+		"a role that reads": {read: buildBinding("platform-tenant", devs) + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform-tenant}, rules: [{apiGroups: [\"\"], resources: [pods], verbs: [get, list]}]}\n",
 			options: demo, gives: []string{`{"group":"devs","role":"viewer"}`}},
-		"a role that runs": {read: binding("platform-tenant", devs) + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform-tenant}, rules: [{apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}]}\n",
+		"a role that runs": {read: buildBinding("platform-tenant", devs) + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: platform-tenant}, rules: [{apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}]}\n",
 			options: demo, gives: []string{`{"group":"devs","role":"operator"}`}},
-		"in some namespaces": {read: twoTenants + addMetadata(bindingOf("view", alice), "namespace: oil-dev"), options: demo, not: []string{"alice"}, findings: []want{
+		"in some namespaces": {read: twoTenants + addMetadata(formatBinding("view", alice), "namespace: oil-dev"), options: demo, not: []string{"alice"}, findings: []want{
 			{source.NotKept, "RoleBinding/oil-dev/a subjects[0]", "in only some namespaces of oil, not in oil-prod"}, {source.NotKept, "RoleBinding/oil-dev/a roleRef", "the binding stays as it is"}}},
-		"in every namespace": {read: twoTenants + addMetadata(bindingOf("view", alice), "namespace: oil-dev") + addMetadata(bindingOf("edit", alice), "namespace: oil-prod"), options: demo,
+		"in every namespace": {read: twoTenants + addMetadata(formatBinding("view", alice), "namespace: oil-dev") + addMetadata(formatBinding("edit", alice), "namespace: oil-prod"), options: demo,
 			gives: []string{`"access":[{"role":"viewer","user":"alice"}]`}, findings: []want{{source.NotKept, "RoleBinding/oil-prod/a subjects[0]", "not in oil-dev"}}},
-		"no tenant's": {read: strings.Replace(binding("view", devs), "namespace: shop", "namespace: kube-system", 1), options: demo, findings: []want{{source.Other, "RoleBinding/kube-system/b ", "belongs to no tenant"}}},
+		"no tenant's": {read: strings.Replace(buildBinding("view", devs), "namespace: shop", "namespace: kube-system", 1), options: demo, findings: []want{{source.Other, "RoleBinding/kube-system/b ", "belongs to no tenant"}}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
 func TestQuotas(t *testing.T) {
 	quota := func(spec string) string {
-		return in("{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: shop}, spec: " + spec + "}")
+		return buildTenantObject("{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: shop}, spec: " + spec + "}")
 	}
 	limits := func(items string) string {
-		return in("{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: shop}, spec: {limits: [" + items + "]}}")
+		return buildTenantObject("{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: shop}, spec: {limits: [" + items + "]}}")
 	}
 	for name, r := range map[string]row{
 		"hard":                         {read: quota("{hard: {pods: 10, requests.cpu: \"4\"}}"), options: demo, gives: []string{`"quota":{"pods":"10","requests.cpu":"4"}`}},
 		"scopes":                       {read: quota("{hard: {pods: 10}, scopes: [BestEffort]}"), options: demo, not: []string{`"quota"`}, findings: []want{{source.NotKept, "spec.scopes", "in addition to"}}},
 		"containers":                   {read: limits("{type: Container, default: {memory: 1Gi}, defaultRequest: {cpu: 50m}, max: {cpu: 4}, min: {cpu: 10m}}"), options: demo, gives: []string{`"limits":{"default":{"memory":"1Gi"},"defaultRequest":{"cpu":"50m"},"max":{"cpu":"4"},"min":{"cpu":"10m"}}`}},
 		"claims":                       {read: limits("{type: PersistentVolumeClaim, max: {storage: 1Gi}}"), options: demo, findings: []want{{source.NotKept, "spec.limits[0]", "in addition to croft's"}}},
-		"a level of Pod Security":      {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: restricted, team: shop}}}"), options: demo, gives: []string{`"podSecurity":"restricted"`}, findings: []want{{source.Other, "metadata.labels.team", "stays"}}},
-		"a namespace that is no one's": {read: in("{apiVersion: v1, kind: Namespace, metadata: {name: kube-system}}"), options: demo, findings: []want{{source.Other, "Namespace/kube-system ", "belongs to no tenant"}}},
+		"a level of Pod Security":      {read: buildTenantObject("{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: restricted, team: shop}}}"), options: demo, gives: []string{`"podSecurity":"restricted"`}, findings: []want{{source.Other, "metadata.labels.team", "stays"}}},
+		"a namespace that is no one's": {read: buildTenantObject("{apiVersion: v1, kind: Namespace, metadata: {name: kube-system}}"), options: demo, findings: []want{{source.Other, "Namespace/kube-system ", "belongs to no tenant"}}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
 func TestNetworkPolicies(t *testing.T) {
 	policy := func(spec string) string {
-		return in("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: " + spec + "}")
+		return buildTenantObject("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: " + spec + "}")
 	}
 	const at = "NetworkPolicy/shop/p spec"
 	for name, r := range map[string]row{
@@ -186,11 +186,11 @@ func TestNetworkPolicies(t *testing.T) {
 			options: demo, findings: []want{{source.NotKept, at, "bank, another tenant's"}}, problems: []string{"NetworkPolicy/shop/p: spec: allows connections from pods of bank, another tenant's namespace"}},
 		"some pods":              {read: policy("{podSelector: {matchLabels: {app: db}}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}"), options: demo, findings: []want{{source.Changed, at, "no longer"}}},
 		"not valid":              {read: policy("{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: nonsense}}]}]}"), options: demo, problems: []string{"is not a valid NetworkPolicy"}},
-		"of Calico":              {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: all(), types: [Ingress], ingress: [{action: Deny, source: {namespaceSelector: \"a == 'b'\"}}]}}"), options: demo, findings: []want{{source.Changed, at, "replaces it"}, {source.Changed, at + ".order", "cannot precede croft's"}}},
-		"Calico, before croft's": {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: \"app == 'db'\", egress: [{action: Allow}]}}"), options: demo, problems: []string{"NetworkPolicy/shop/p: spec.order: precedes croft's policies"}},
-		"Calico, else":           {read: in("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {selector: \"app == 'db'\", ingress: [{action: Allow}]}}"), options: demo, findings: []want{{source.NotKept, at, "Calico evaluates both"}}},
+		"of Calico":              {read: buildTenantObject("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: all(), types: [Ingress], ingress: [{action: Deny, source: {namespaceSelector: \"a == 'b'\"}}]}}"), options: demo, findings: []want{{source.Changed, at, "replaces it"}, {source.Changed, at + ".order", "cannot precede croft's"}}},
+		"Calico, before croft's": {read: buildTenantObject("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {order: 20, selector: \"app == 'db'\", egress: [{action: Allow}]}}"), options: demo, problems: []string{"NetworkPolicy/shop/p: spec.order: precedes croft's policies"}},
+		"Calico, else":           {read: buildTenantObject("{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: p, namespace: shop}, spec: {selector: \"app == 'db'\", ingress: [{action: Allow}]}}"), options: demo, findings: []want{{source.NotKept, at, "Calico evaluates both"}}},
 	} {
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestPlacingAnnotations(t *testing.T) {
 		"another key, and a pool by an Assign": {read: annotated(selector, "disk=ssd") + onJobs, gives: []string{pool}, problems: []string{"disk=ssd"}},
 	} {
 		r.options = demo
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }
 
@@ -270,6 +270,6 @@ func TestKeyOfPools(t *testing.T) {
 		"tolerations by Capsule":        {read: strings.Replace(tenant("oil", "pool: oil"), "spec: {", "spec: {namespaceOptions: {additionalMetadata: {annotations: {scheduler.alpha.kubernetes.io/defaultTolerations: '[{\"key\":\"gpu\",\"operator\":\"Exists\"}]'}}}, ", 1) + nodes("oil", "pool: oil"), gives: []string{`"oil":{"pool":"oil"}`}, problems: []string{"a toleration of gpu"}},
 	} {
 		r.options = demo
-		t.Run(name, r.check)
+		t.Run(name, r.checkMapping)
 	}
 }

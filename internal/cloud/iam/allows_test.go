@@ -142,20 +142,20 @@ func FuzzMatches(f *testing.F) {
 		if len(pattern) > 12 || len(text) > 12 {
 			return
 		}
-		if got, want := matchesPattern(pattern, text), plainly([]rune(pattern), []rune(text)); got != want {
+		if got, want := matchesPattern(pattern, text), matchPlainly([]rune(pattern), []rune(text)); got != want {
 			t.Errorf("matches(%q, %q) = %v, want %v", pattern, text, got, want)
 		}
 	})
 }
 
-func plainly(p, t []rune) bool {
+func matchPlainly(p, t []rune) bool {
 	switch {
 	case len(p) == 0:
 		return len(t) == 0
 	case p[0] == '*':
-		return plainly(p[1:], t) || len(t) > 0 && plainly(p, t[1:])
+		return matchPlainly(p[1:], t) || len(t) > 0 && matchPlainly(p, t[1:])
 	default:
-		return len(t) > 0 && (p[0] == '?' || p[0] == t[0]) && plainly(p[1:], t[1:])
+		return len(t) > 0 && (p[0] == '?' || p[0] == t[0]) && matchPlainly(p[1:], t[1:])
 	}
 }
 
@@ -163,7 +163,7 @@ func plainly(p, t []rune) bool {
 // never met.
 func TestOperatorsAreKnown(t *testing.T) {
 	known := []string{stringEquals, stringEqualsIfExists, stringLike, allStringEquals, anyStringEquals, arnEquals, isTrue}
-	for _, s := range ControllerRights(estateOf(t, everything)) {
+	for _, s := range ControllerRights(buildEstate(t, everything)) {
 		for operator := range maps.Keys(s.Conditions) {
 			if !slices.Contains(known, operator) {
 				t.Errorf("%s: %s", s.Sid, operator)

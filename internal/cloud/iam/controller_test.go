@@ -22,7 +22,7 @@ pools:
   secret: {nodeClass: {aws: {blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 20Gi, kmsKeyID: alias/nodes}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 20Gi, kmsKeyID: 1234-abcd}}]}}}
 `
 
-func estateOf(t *testing.T, file string) *estate.Estate {
+func buildEstate(t *testing.T, file string) *estate.Estate {
 	t.Helper()
 	d, problems := manifest.Parse("croft.yaml", []byte(file))
 	e, more := estate.Build(d)
@@ -36,8 +36,8 @@ var here = Location{Partition: "aws", Region: "eu-west-1", Account: "12345678901
 
 const arn = "arn:aws:ec2:eu-west-1:123456789012:"
 
-// tags returns a context from pairs of keys and values, and adds the region.
-func tags(of ...string) map[string][]string {
+// makeTags returns a context from pairs of keys and values, and adds the region.
+func makeTags(of ...string) map[string][]string {
 	context := map[string][]string{"aws:RequestedRegion": {"eu-west-1"}}
 	for i := 0; i < len(of); i += 2 {
 		context[of[i]] = []string{of[i+1]}
@@ -45,7 +45,7 @@ func tags(of ...string) map[string][]string {
 	return context
 }
 
-func and(of ...map[string][]string) map[string][]string {
+func mergeContexts(of ...map[string][]string) map[string][]string {
 	all := map[string][]string{}
 	for _, m := range of {
 		maps.Copy(all, m)
@@ -54,14 +54,14 @@ func and(of ...map[string][]string) map[string][]string {
 }
 
 var (
-	asked    = tags("aws:RequestTag/kubernetes.io/cluster/demo", "owned", "aws:RequestTag/eks:eks-cluster-name", "demo", "aws:RequestTag/karpenter.sh/nodepool", "apps")
-	standsAs = tags("aws:ResourceTag/kubernetes.io/cluster/demo", "owned", "aws:ResourceTag/karpenter.sh/nodepool", "apps")
-	foreign  = tags("aws:ResourceTag/kubernetes.io/cluster/other", "owned", "aws:ResourceTag/karpenter.sh/nodepool", "apps")
-	profile  = tags("aws:RequestTag/kubernetes.io/cluster/demo", "owned", "aws:RequestTag/eks:eks-cluster-name", "demo",
+	asked    = makeTags("aws:RequestTag/kubernetes.io/cluster/demo", "owned", "aws:RequestTag/eks:eks-cluster-name", "demo", "aws:RequestTag/karpenter.sh/nodepool", "apps")
+	standsAs = makeTags("aws:ResourceTag/kubernetes.io/cluster/demo", "owned", "aws:ResourceTag/karpenter.sh/nodepool", "apps")
+	foreign  = makeTags("aws:ResourceTag/kubernetes.io/cluster/other", "owned", "aws:ResourceTag/karpenter.sh/nodepool", "apps")
+	profile  = makeTags("aws:RequestTag/kubernetes.io/cluster/demo", "owned", "aws:RequestTag/eks:eks-cluster-name", "demo",
 		"aws:RequestTag/topology.kubernetes.io/region", "eu-west-1", "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass", "apps")
-	profiled = tags("aws:ResourceTag/kubernetes.io/cluster/demo", "owned", "aws:ResourceTag/topology.kubernetes.io/region", "eu-west-1", "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass", "apps")
-	passed   = tags("iam:PassedToService", "ec2.amazonaws.com")
-	via      = tags("kms:ViaService", "ec2.eu-west-1.amazonaws.com", "kms:GrantIsForAWSResource", "true")
+	profiled = makeTags("aws:ResourceTag/kubernetes.io/cluster/demo", "owned", "aws:ResourceTag/topology.kubernetes.io/region", "eu-west-1", "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass", "apps")
+	passed   = makeTags("iam:PassedToService", "ec2.amazonaws.com")
+	via      = makeTags("kms:ViaService", "ec2.eu-west-1.amazonaws.com", "kms:GrantIsForAWSResource", "true")
 )
 
 const (
@@ -71,11 +71,11 @@ const (
 
 // calls are the calls of Karpenter's AWS provider over a cluster's life, as IAM authorizes
 // them: one entry for each kind of resource.
-var calls = append(keyCalls(), []Request{
+var calls = append(listKeyCalls(), []Request{
 	{"eks:DescribeCluster", []string{"arn:aws:eks:eu-west-1:123456789012:cluster/demo"}, nil},
-	{"pricing:GetProducts", nil, tags("aws:RequestedRegion", "us-east-1")},
-	{"ec2:DescribeInstanceTypes", nil, tags()}, {"ec2:DescribeInstanceTypeOfferings", nil, tags()}, {"ec2:DescribeSpotPriceHistory", nil, tags()},
-	{"ec2:DescribeSubnets", nil, tags()}, {"ec2:DescribeSecurityGroups", nil, tags()}, {"ec2:DescribeImages", nil, tags()}, {"ec2:DescribeCapacityReservations", nil, tags()},
+	{"pricing:GetProducts", nil, makeTags("aws:RequestedRegion", "us-east-1")},
+	{"ec2:DescribeInstanceTypes", nil, makeTags()}, {"ec2:DescribeInstanceTypeOfferings", nil, makeTags()}, {"ec2:DescribeSpotPriceHistory", nil, makeTags()},
+	{"ec2:DescribeSubnets", nil, makeTags()}, {"ec2:DescribeSecurityGroups", nil, makeTags()}, {"ec2:DescribeImages", nil, makeTags()}, {"ec2:DescribeCapacityReservations", nil, makeTags()},
 	{"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1::parameter/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"}, nil},
 	{"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1::parameter/aws/service/bottlerocket/aws-k8s-1.36/x86_64/latest/image_id"}, nil},
 	{"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1:123456789012:parameter/nodes/image"}, nil},
@@ -83,7 +83,7 @@ var calls = append(keyCalls(), []Request{
 	// Instance profiles. Karpenter requests a profile by name before it creates it.
 	{"iam:GetInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/demo_1"}, nil},
 	{"iam:CreateInstanceProfile", []string{profileARN}, profile},
-	{"iam:TagInstanceProfile", []string{profileARN}, and(profile, profiled)},
+	{"iam:TagInstanceProfile", []string{profileARN}, mergeContexts(profile, profiled)},
 	{"iam:AddRoleToInstanceProfile", []string{profileARN}, profiled},
 	{"iam:PassRole", []string{"arn:aws:iam::123456789012:role/KarpenterNodeRole-demo"}, passed},
 	{"iam:PassRole", []string{"arn:aws:iam::123456789012:role/nodes"}, passed},
@@ -91,9 +91,9 @@ var calls = append(keyCalls(), []Request{
 	{"iam:DeleteInstanceProfile", []string{profileARN}, profiled},
 	{"iam:ListInstanceProfiles", nil, nil},
 	// A launch.
-	{"ec2:DescribeLaunchTemplates", nil, tags()},
+	{"ec2:DescribeLaunchTemplates", nil, makeTags()},
 	{"ec2:CreateLaunchTemplate", []string{arn + "launch-template/lt-1"}, asked},
-	{"ec2:CreateTags", []string{arn + "launch-template/lt-1"}, and(asked, tags("ec2:CreateAction", "CreateLaunchTemplate"))},
+	{"ec2:CreateTags", []string{arn + "launch-template/lt-1"}, mergeContexts(asked, makeTags("ec2:CreateAction", "CreateLaunchTemplate"))},
 	{"ec2:CreateFleet", []string{arn + "fleet/fleet-1", arn + "instance/*", arn + "volume/*", arn + "network-interface/*", arn + "spot-instances-request/*"}, asked},
 	{"ec2:CreateFleet", []string{"arn:aws:ec2:eu-west-1::image/ami-1", "arn:aws:ec2:eu-west-1:2:subnet/subnet-1", arn + "security-group/sg-1"}, nil},
 	{"ec2:CreateFleet", []string{arn + "launch-template/lt-1"}, standsAs},
@@ -101,11 +101,11 @@ var calls = append(keyCalls(), []Request{
 	{"ec2:RunInstances", []string{"arn:aws:ec2:eu-west-1::image/ami-1", "arn:aws:ec2:eu-west-1::snapshot/snap-1", arn + "subnet/subnet-1", arn + "security-group/sg-1", arn + "capacity-reservation/cr-1"}, nil},
 	{"ec2:RunInstances", []string{arn + "launch-template/lt-1"}, standsAs},
 	// The dry run that validates a node class is not yet for a pool.
-	{"ec2:RunInstances", []string{arn + "instance/*"}, and(asked, tags("aws:RequestTag/karpenter.sh/nodepool", ""))},
-	{"ec2:CreateTags", []string{arn + "instance/i-1"}, and(asked, tags("ec2:CreateAction", "CreateFleet"))},
+	{"ec2:RunInstances", []string{arn + "instance/*"}, mergeContexts(asked, makeTags("aws:RequestTag/karpenter.sh/nodepool", ""))},
+	{"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(asked, makeTags("ec2:CreateAction", "CreateFleet"))},
 	// The life of an instance.
-	{"ec2:DescribeInstances", nil, tags()}, {"ec2:DescribeInstanceStatus", nil, tags()},
-	{"ec2:CreateTags", []string{arn + "instance/i-1"}, and(standsAs, map[string][]string{"aws:TagKeys": {"Name", "karpenter.sh/nodeclaim"}})},
+	{"ec2:DescribeInstances", nil, makeTags()}, {"ec2:DescribeInstanceStatus", nil, makeTags()},
+	{"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(standsAs, map[string][]string{"aws:TagKeys": {"Name", "karpenter.sh/nodeclaim"}})},
 	{"sqs:GetQueueUrl", []string{"arn:aws:sqs:eu-west-1:123456789012:demo"}, nil},
 	{"sqs:ReceiveMessage", []string{"arn:aws:sqs:eu-west-1:123456789012:demo"}, nil},
 	{"sqs:DeleteMessage", []string{"arn:aws:sqs:eu-west-1:123456789012:demo"}, nil},
@@ -113,10 +113,10 @@ var calls = append(keyCalls(), []Request{
 	{"ec2:DeleteLaunchTemplate", []string{arn + "launch-template/lt-1"}, standsAs},
 }...)
 
-// keyCalls are EC2's calls with the disks' keys, on the controller's behalf.
-func keyCalls() []Request {
+// listKeyCalls returns EC2's calls with the disks' keys, on the controller's behalf.
+func listKeyCalls() []Request {
 	var all []Request
-	aliased := and(via, map[string][]string{"kms:ResourceAliases": {"alias/a", "alias/nodes"}})
+	aliased := mergeContexts(via, map[string][]string{"kms:ResourceAliases": {"alias/a", "alias/nodes"}})
 	for _, action := range []string{"DescribeKey", "GenerateDataKeyWithoutPlaintext", "Decrypt", "ReEncryptFrom", "ReEncryptTo", "CreateGrant"} {
 		all = append(all, Request{"kms:" + action, []string{keyARN}, via},
 			Request{"kms:" + action, []string{"arn:aws:kms:eu-west-1:123456789012:key/other"}, aliased})
@@ -126,7 +126,7 @@ func keyCalls() []Request {
 
 // TestControllerIsEnough fails if a call is refused, or if no call needs an action.
 func TestControllerIsEnough(t *testing.T) {
-	expectJustEnough(t, here.Resolve(ControllerRights(estateOf(t, everything))), calls)
+	expectJustEnough(t, here.Resolve(ControllerRights(buildEstate(t, everything))), calls)
 }
 
 // expectJustEnough fails the test for each refused call, and for each action that no call
@@ -152,20 +152,20 @@ func expectJustEnough(t *testing.T, statements []Statement, calls []Request) {
 // TestControllerIsNotMore fails if the policies of a cluster allow requests outside its
 // scope.
 func TestControllerIsNotMore(t *testing.T) {
-	statements := here.Resolve(ControllerRights(estateOf(t, everything)))
+	statements := here.Resolve(ControllerRights(buildEstate(t, everything)))
 	for name, r := range map[string]Request{
 		"another cluster's instance":            {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, foreign},
 		"an instance that nobody tagged":        {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, nil},
 		"an instance in another region":         {"ec2:TerminateInstances", []string{"arn:aws:ec2:us-east-1:123456789012:instance/i-1"}, standsAs},
-		"to look into another region":           {"ec2:DescribeInstances", nil, tags("aws:RequestedRegion", "us-east-1")},
+		"to look into another region":           {"ec2:DescribeInstances", nil, makeTags("aws:RequestedRegion", "us-east-1")},
 		"another cluster's launch template":     {"ec2:RunInstances", []string{arn + "launch-template/lt-1"}, foreign},
 		"an instance without tags":              {"ec2:RunInstances", []string{arn + "instance/*"}, nil},
-		"an instance of another cluster's":      {"ec2:RunInstances", []string{arn + "instance/*"}, and(asked, tags("aws:RequestTag/eks:eks-cluster-name", "other"))},
+		"an instance of another cluster's":      {"ec2:RunInstances", []string{arn + "instance/*"}, mergeContexts(asked, makeTags("aws:RequestTag/eks:eks-cluster-name", "other"))},
 		"to make another's instance its own":    {"ec2:CreateTags", []string{arn + "instance/i-1"}, asked},
-		"other tags on its instances":           {"ec2:CreateTags", []string{arn + "instance/i-1"}, and(standsAs, map[string][]string{"aws:TagKeys": {"kubernetes.io/cluster/other"}})},
-		"to hand its instances over":            {"ec2:CreateTags", []string{arn + "instance/i-1"}, and(standsAs, tags("aws:RequestTag/eks:eks-cluster-name", "other"))},
+		"other tags on its instances":           {"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(standsAs, map[string][]string{"aws:TagKeys": {"kubernetes.io/cluster/other"}})},
+		"to hand its instances over":            {"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(standsAs, makeTags("aws:RequestTag/eks:eks-cluster-name", "other"))},
 		"another role":                          {"iam:PassRole", []string{"arn:aws:iam::123456789012:role/Admin"}, passed},
-		"its role for another service":          {"iam:PassRole", []string{"arn:aws:iam::123456789012:role/nodes"}, tags("iam:PassedToService", "lambda.amazonaws.com")},
+		"its role for another service":          {"iam:PassRole", []string{"arn:aws:iam::123456789012:role/nodes"}, makeTags("iam:PassedToService", "lambda.amazonaws.com")},
 		"another's instance profile":            {"iam:AddRoleToInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/admin"}, profiled},
 		"another cluster's instance profile":    {"iam:DeleteInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/karpenter/eu-west-1/other/uid/other_1"}, profiled},
 		"to make a profile its own":             {"iam:TagInstanceProfile", []string{profileARN}, profile},
@@ -173,8 +173,8 @@ func TestControllerIsNotMore(t *testing.T) {
 		"a message":                             {"sqs:SendMessage", []string{"arn:aws:sqs:eu-west-1:123456789012:demo"}, nil},
 		"another parameter":                     {"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1:123456789012:parameter/secrets/db"}, nil},
 		"another key":                           {"kms:Decrypt", []string{"arn:aws:kms:eu-west-1:123456789012:key/other"}, via},
-		"the key by itself":                     {"kms:Decrypt", []string{keyARN}, tags("kms:ViaService", "s3.eu-west-1.amazonaws.com")},
-		"a grant of the key to somebody":        {"kms:CreateGrant", []string{keyARN}, and(via, tags("kms:GrantIsForAWSResource", "false"))},
+		"the key by itself":                     {"kms:Decrypt", []string{keyARN}, makeTags("kms:ViaService", "s3.eu-west-1.amazonaws.com")},
+		"a grant of the key to somebody":        {"kms:CreateGrant", []string{keyARN}, mergeContexts(via, makeTags("kms:GrantIsForAWSResource", "false"))},
 		"another cluster":                       {"eks:DescribeCluster", []string{"arn:aws:eks:eu-west-1:123456789012:cluster/other"}, nil},
 		"network interfaces, as nodes once did": {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, asked},
 	} {
@@ -187,7 +187,7 @@ func TestControllerIsNotMore(t *testing.T) {
 // TestOnlyWhatIsNeeded fails if a file that needs fewer rights gets the rights of a larger
 // one.
 func TestOnlyWhatIsNeeded(t *testing.T) {
-	plain := here.Resolve(ControllerRights(estateOf(t, "platform: {clusterName: demo, nodeClass: {aws: {instanceProfile: nodes}}}\npools: {apps: {}}\n")))
+	plain := here.Resolve(ControllerRights(buildEstate(t, "platform: {clusterName: demo, nodeClass: {aws: {instanceProfile: nodes}}}\npools: {apps: {}}\n")))
 	for _, r := range calls {
 		switch {
 		case strings.HasPrefix(r.Action, "kms:"), strings.Contains(r.Action, "InstanceProfile") && r.Action != "iam:ListInstanceProfiles", r.Action == "ec2:DescribeCapacityReservations",
@@ -205,7 +205,7 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 func TestStatements(t *testing.T) {
 	seen := map[string]bool{}
 	plain := regexp.MustCompile(`^[A-Za-z0-9]+$`)
-	for _, s := range ControllerRights(estateOf(t, everything)) {
+	for _, s := range ControllerRights(buildEstate(t, everything)) {
 		if seen[s.Sid] || !plain.MatchString(s.Sid) {
 			t.Errorf("the Sid %q is taken, or not plain", s.Sid)
 		}
@@ -231,7 +231,7 @@ func TestStatements(t *testing.T) {
 func TestPoliciesFit(t *testing.T) {
 	const most = 6144
 	long := strings.Repeat("x", 100)
-	for _, p := range buildPolicies(collectNeeds(estateOf(t, strings.Replace(everything, "clusterName: demo", "clusterName: "+long, 1)))) {
+	for _, p := range buildPolicies(collectNeeds(buildEstate(t, strings.Replace(everything, "clusterName: demo", "clusterName: "+long, 1)))) {
 		data, err := json.Marshal(buildPolicyDocument(Location{"aws-us-gov", "ap-southeast-2", "123456789012"}.Resolve(p.Statements)))
 		if err != nil {
 			t.Fatal(err)

@@ -20,17 +20,17 @@ pools:
 `
 
 var (
-	wanted = tags("aws:RequestTag/croft.dev/cluster", "demo", "aws:RequestTag/croft.dev/network", "n3", "aws:RequestTag/croft.dev/nodeclaim", "u1")
-	owned  = tags("aws:ResourceTag/croft.dev/cluster", "demo")
+	wanted = makeTags("aws:RequestTag/croft.dev/cluster", "demo", "aws:RequestTag/croft.dev/network", "n3", "aws:RequestTag/croft.dev/nodeclaim", "u1")
+	owned  = makeTags("aws:ResourceTag/croft.dev/cluster", "demo")
 )
 
 // operatorCalls are the operator's calls over the life of a node with secondary networks.
 var operatorCalls = []Request{
-	{"ec2:DescribeInstances", nil, tags()}, {"ec2:DescribeInstanceTypes", nil, tags()}, {"ec2:DescribeNetworkInterfaces", nil, tags()},
+	{"ec2:DescribeInstances", nil, makeTags()}, {"ec2:DescribeInstanceTypes", nil, makeTags()}, {"ec2:DescribeNetworkInterfaces", nil, makeTags()},
 	{"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, wanted},
-	{"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-1", arn + "security-group/sg-1"}, tags()},
-	{"ec2:CreateNetworkInterface", []string{"arn:aws:ec2:eu-west-1:2:subnet/subnet-2"}, tags()}, // a shared network's subnet
-	{"ec2:CreateTags", []string{arn + "network-interface/*"}, and(wanted, tags("ec2:CreateAction", "CreateNetworkInterface"))},
+	{"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-1", arn + "security-group/sg-1"}, makeTags()},
+	{"ec2:CreateNetworkInterface", []string{"arn:aws:ec2:eu-west-1:2:subnet/subnet-2"}, makeTags()}, // a shared network's subnet
+	{"ec2:CreateTags", []string{arn + "network-interface/*"}, mergeContexts(wanted, makeTags("ec2:CreateAction", "CreateNetworkInterface"))},
 	{"ec2:AttachNetworkInterface", []string{arn + "network-interface/eni-1"}, owned},
 	{"ec2:AttachNetworkInterface", []string{arn + "instance/i-1"}, standsAs},
 	{"ec2:ModifyNetworkInterfaceAttribute", []string{arn + "network-interface/eni-1"}, owned},
@@ -40,26 +40,26 @@ var operatorCalls = []Request{
 
 // TestOperatorIsEnough fails if a call is refused, or if no call needs an action.
 func TestOperatorIsEnough(t *testing.T) {
-	expectJustEnough(t, here.Resolve(OperatorRights(estateOf(t, networked))), operatorCalls)
+	expectJustEnough(t, here.Resolve(OperatorRights(buildEstate(t, networked))), operatorCalls)
 }
 
 func TestOperatorIsNotMore(t *testing.T) {
-	statements := here.Resolve(OperatorRights(estateOf(t, networked)))
+	statements := here.Resolve(OperatorRights(buildEstate(t, networked)))
 	without := func(key string) map[string][]string {
 		fewer := maps.Clone(wanted)
 		delete(fewer, "aws:RequestTag/croft.dev/"+key)
 		return fewer
 	}
-	theirs := tags("aws:ResourceTag/croft.dev/cluster", "other")
+	theirs := makeTags("aws:ResourceTag/croft.dev/cluster", "other")
 	for name, r := range map[string]Request{
-		"an interface without tags":           {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, tags()},
-		"an interface for another cluster":    {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, and(wanted, tags("aws:RequestTag/croft.dev/cluster", "other"))},
+		"an interface without tags":           {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, makeTags()},
+		"an interface for another cluster":    {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, mergeContexts(wanted, makeTags("aws:RequestTag/croft.dev/cluster", "other"))},
 		"an interface for no network":         {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, without("network")},
 		"an interface for no node":            {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, without("nodeclaim")},
-		"the nodes' own subnet":               {"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-7"}, tags()},
-		"a network that no pool uses":         {"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-9"}, tags()},
-		"another security group":              {"ec2:CreateNetworkInterface", []string{arn + "security-group/sg-7"}, tags()},
-		"another region":                      {"ec2:DescribeInstances", nil, tags("aws:RequestedRegion", "us-east-1")},
+		"the nodes' own subnet":               {"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-7"}, makeTags()},
+		"a network that no pool uses":         {"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-9"}, makeTags()},
+		"another security group":              {"ec2:CreateNetworkInterface", []string{arn + "security-group/sg-7"}, makeTags()},
+		"another region":                      {"ec2:DescribeInstances", nil, makeTags("aws:RequestedRegion", "us-east-1")},
 		"to make another's interface its own": {"ec2:CreateTags", []string{arn + "network-interface/eni-1"}, wanted},
 		"another cluster's interface":         {"ec2:DeleteNetworkInterface", []string{arn + "network-interface/eni-1"}, theirs},
 		"a node's first interface":            {"ec2:ModifyNetworkInterfaceAttribute", []string{arn + "network-interface/eni-1"}, standsAs},
@@ -71,7 +71,7 @@ func TestOperatorIsNotMore(t *testing.T) {
 			t.Errorf("allowed: %s", name)
 		}
 	}
-	if got := OperatorRights(estateOf(t, everything)); len(got) > 0 {
+	if got := OperatorRights(buildEstate(t, everything)); len(got) > 0 {
 		t.Errorf("without secondary networks: %v", got)
 	}
 }
@@ -80,7 +80,7 @@ func TestOperatorIsNotMore(t *testing.T) {
 // needed.
 func TestOperatorRole(t *testing.T) {
 	for name, o := range ways {
-		s := plan(t, networked, o)
+		s := planStack(t, networked, o)
 		terraform, err := s.Terraform()
 		if err != nil {
 			t.Fatal(err)
@@ -96,13 +96,13 @@ func TestOperatorRole(t *testing.T) {
 				}
 			}
 		}
-		data, err := json.Marshal(plan(t, everything, o).JSON())
+		data, err := json.Marshal(planStack(t, everything, o).JSON())
 		if err != nil || strings.Contains(string(data), "CroftOperator") {
 			t.Errorf("%s: a role that nothing needs: %v", name, err)
 		}
 	}
 	const most = 6144
-	data, err := json.Marshal(buildPolicyDocument(Location{"aws-us-gov", "ap-southeast-2", "123456789012"}.Resolve(OperatorRights(estateOf(t, networked)))))
+	data, err := json.Marshal(buildPolicyDocument(Location{"aws-us-gov", "ap-southeast-2", "123456789012"}.Resolve(OperatorRights(buildEstate(t, networked)))))
 	if err != nil || len(data) > most {
 		t.Errorf("%d characters, %v", len(data), err)
 	}

@@ -17,9 +17,9 @@ var ways = map[string]Options{
 	"without CNI":  {WithoutCNI: true},
 }
 
-func plan(t *testing.T, file string, o Options) *Stack {
+func planStack(t *testing.T, file string, o Options) *Stack {
 	t.Helper()
-	s, err := Plan(estateOf(t, file), o)
+	s, err := Plan(buildEstate(t, file), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestCloudFormationHangsTogether(t *testing.T) {
 	logical, pseudo := regexp.MustCompile(`^[A-Za-z0-9]{1,255}$`), regexp.MustCompile(`\$\{([^}]*)\}`)
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
-			data, err := yaml.Marshal(plan(t, everything, o).CloudFormation())
+			data, err := yaml.Marshal(planStack(t, everything, o).CloudFormation())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestCloudFormationHangsTogether(t *testing.T) {
 				if !logical.MatchString(id) || !strings.HasPrefix(r.Type, "AWS::") {
 					t.Errorf("%s is a %s", id, r.Type)
 				}
-				each(r.Properties, func(key string, value any) {
+				visitEntries(r.Properties, func(key string, value any) {
 					switch key {
 					case "Ref":
 						if _, ok := template.Resources[value.(string)]; !ok {
@@ -85,7 +85,7 @@ func TestTerraformHangsTogether(t *testing.T) {
 	expression := regexp.MustCompile(`\$\{(data\.)?([a-z_]+)\.([a-z0-9_]+)\.[a-z_]+\}`)
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
-			content, err := plan(t, everything, o).Terraform()
+			content, err := planStack(t, everything, o).Terraform()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestTerraformHangsTogether(t *testing.T) {
 // TestNodesHaveLittle fails if nodes have any rights besides the four managed policies.
 // Pods must get their AWS rights separately.
 func TestNodesHaveLittle(t *testing.T) {
-	content := plan(t, everything, Options{}).JSON()
+	content := planStack(t, everything, Options{}).JSON()
 	for _, n := range content["nodeRoles"].([]any) {
 		node := n.(map[string]any)
 		var policies []string
@@ -144,7 +144,7 @@ func TestNodesHaveLittle(t *testing.T) {
 			}
 		}
 	}
-	data, err := json.Marshal(plan(t, everything, Options{WithoutCNI: true}).JSON())
+	data, err := json.Marshal(planStack(t, everything, Options{WithoutCNI: true}).JSON())
 	if err != nil || strings.Contains(string(data), "CNI") {
 		t.Errorf("%v: the CNI's rights are there all the same", err)
 	}
@@ -154,8 +154,8 @@ func TestNodesHaveLittle(t *testing.T) {
 // restricts its principal and, where that is possible, has conditions.
 func TestEverybodyElseIsKeptOut(t *testing.T) {
 	for name, o := range ways {
-		content := plan(t, everything, o).JSON()
-		each(content, func(key string, value any) {
+		content := planStack(t, everything, o).JSON()
+		visitEntries(content, func(key string, value any) {
 			if key != "Statement" {
 				return
 			}
@@ -191,7 +191,7 @@ func TestPlanRefuses(t *testing.T) {
 		"any key":                 {strings.Replace(everything, "alias/nodes", `"alias/*"`, 1), Options{}, `nodeClass.aws.blockDeviceMappings.ebs.kmsKeyID: "alias/*" is not valid in AWS`},
 		"one too many":            {everything, Options{OIDCProvider: "oidc.example.org"}, "--oidc-provider works only with --identity irsa"},
 	} {
-		if _, err := Plan(estateOf(t, c.file), c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Plan(buildEstate(t, c.file), c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestPlanRefuses(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 100)
-	s := plan(t, "platform: {clusterName: "+long+", nodeClass: {aws: {role: a}}}\npools: {apps: {}, more: {nodeClass: {aws: {role: a-b}}}, most: {nodeClass: {aws: {role: a_b}}}}\n", Options{})
+	s := planStack(t, "platform: {clusterName: "+long+", nodeClass: {aws: {role: a}}}\npools: {apps: {}, more: {nodeClass: {aws: {role: a-b}}}, most: {nodeClass: {aws: {role: a_b}}}}\n", Options{})
 	if len(s.controller) > maxRoleName || len(s.queue.name) > maxQueueName {
 		t.Errorf("%s, %s", s.controller, s.queue.name)
 	}
@@ -220,17 +220,17 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// each calls do for every entry of every nested map.
-func each(v any, do func(key string, value any)) {
+// visitEntries calls do for every entry of every nested map.
+func visitEntries(v any, do func(key string, value any)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
 			do(key, value)
-			each(value, do)
+			visitEntries(value, do)
 		}
 	case []any:
 		for _, value := range v {
-			each(value, do)
+			visitEntries(value, do)
 		}
 	}
 }

@@ -50,15 +50,15 @@ func newCluster(t *testing.T) *cluster {
 		prices:   "instances: {m5.large: {on-demand: 0.36, spot: 0.036}}\nvolumes: {gp3: 0.73}\nloadBalancerHour: 0.0225\n"}
 }
 
-// start starts a process, which then leads.
-func (c *cluster) start() {
+// startProcess starts a process, which then leads.
+func (c *cluster) startProcess() {
 	c.t.Helper()
 	if err := c.tryStart(); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// tryStart is like start. It returns an error if the process does not survive its start.
+// tryStart is like startProcess. It returns an error if the process does not survive its start.
 func (c *cluster) tryStart() error {
 	s, err := store.Open(c.directory, c.onDamage)
 	if err != nil {
@@ -80,15 +80,15 @@ func (c *cluster) tryStart() error {
 	return c.collector.finish(c.t.Context())
 }
 
-// kill ends the process, without a word.
-func (c *cluster) kill() { c.collector = nil }
+// killProcess ends the process, without a word.
+func (c *cluster) killProcess() { c.collector = nil }
 
-// pass lets time pass, with the process's writes.
-func (c *cluster) pass(d time.Duration) {
+// passTime lets time pass, with the process's writes.
+func (c *cluster) passTime(d time.Duration) {
 	c.t.Helper()
 	end := c.clock.Now().Add(d)
 	for c.clock.Now().Before(end) {
-		c.clock.SetTime(earlier(c.clock.Now().Add(time.Minute), end))
+		c.clock.SetTime(getEarlier(c.clock.Now().Add(time.Minute), end))
 		if c.collector == nil {
 			continue
 		}
@@ -98,15 +98,15 @@ func (c *cluster) pass(d time.Duration) {
 	}
 }
 
-func earlier(a, b time.Time) time.Time {
+func getEarlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}
 	return b
 }
 
-// set creates or changes an object.
-func (c *cluster) set(uid types.UID, o any) {
+// setObject creates or changes an object.
+func (c *cluster) setObject(uid types.UID, o any) {
 	old := c.objects[uid]
 	c.objects[uid] = o
 	if c.collector != nil {
@@ -114,14 +114,14 @@ func (c *cluster) set(uid types.UID, o any) {
 	}
 }
 
-func (c *cluster) remove(uid types.UID) {
+func (c *cluster) removeObject(uid types.UID) {
 	if c.collector != nil {
 		c.collector.remove(c.objects[uid], false)
 	}
 	delete(c.objects, uid)
 }
 
-func (c *cluster) meta(name string) metav1.ObjectMeta {
+func (c *cluster) makeMetadata(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(c.clock.Now())}
 }
 
@@ -129,37 +129,37 @@ func (c *cluster) meta(name string) metav1.ObjectMeta {
 func (c *cluster) addNode(name, pool string) *corev1.Node {
 	labels := map[string]string{karpenterv1.NodePoolLabelKey: pool, karpenterv1.CapacityTypeLabelKey: "on-demand",
 		corev1.LabelInstanceTypeStable: "m5.large"}
-	claim := &karpenterv1.NodeClaim{ObjectMeta: c.meta("claim-" + name)}
+	claim := &karpenterv1.NodeClaim{ObjectMeta: c.makeMetadata("claim-" + name)}
 	claim.Labels, claim.Status.ProviderID = labels, name
-	claim.Status.Conditions = append(claim.Status.Conditions, launchedAt(c.clock.Now()))
-	c.set(claim.UID, claim)
-	node := &corev1.Node{ObjectMeta: c.meta(name)}
+	claim.Status.Conditions = append(claim.Status.Conditions, newLaunchedCondition(c.clock.Now()))
+	c.setObject(claim.UID, claim)
+	node := &corev1.Node{ObjectMeta: c.makeMetadata(name)}
 	node.Labels, node.Spec.ProviderID = labels, name
 	node.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("18Gi")}
-	c.set(node.UID, node)
+	c.setObject(node.UID, node)
 	return node
 }
 
 func (c *cluster) addNamespace(name, tenant, costCode string) {
-	n := &corev1.Namespace{ObjectMeta: c.meta(name)}
+	n := &corev1.Namespace{ObjectMeta: c.makeMetadata(name)}
 	n.Labels = map[string]string{v1alpha1.TenantLabel: tenant, v1alpha1.CostCodeLabel: costCode}
-	c.set(n.UID, n)
+	c.setObject(n.UID, n)
 }
 
 // addPod creates a pod with half of a node's capacity.
 func (c *cluster) addPod(namespace, name, node string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: c.meta(name)}
+	pod := &corev1.Pod{ObjectMeta: c.makeMetadata(name)}
 	pod.Namespace, pod.Spec.NodeName = namespace, node
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("9Gi")}}}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
 		LastTransitionTime: metav1.NewTime(c.clock.Now())}}
-	c.set(pod.UID, pod)
+	c.setObject(pod.UID, pod)
 	return pod
 }
 
-// read returns all records from a time, with their rows.
-func (c *cluster) read(from time.Time) []store.Record {
+// readRecords returns all records from a time, with their rows.
+func (c *cluster) readRecords(from time.Time) []store.Record {
 	c.t.Helper()
 	v, err := c.collector.Read(from)
 	if err != nil {
@@ -192,11 +192,12 @@ func (c *cluster) read(from time.Time) []store.Record {
 	return records
 }
 
-// sum returns lines "owner workload cost idle" of all records from a time, with the estimated parts.
-func (c *cluster) sum(from time.Time) []string {
+// sumRecords returns lines "owner workload cost idle" of all records from a time, with the
+// estimated parts.
+func (c *cluster) sumRecords(from time.Time) []string {
 	c.t.Helper()
 	sums := map[string]*ledger.Row{}
-	for _, r := range c.read(from) {
+	for _, r := range c.readRecords(from) {
 		for i := range r.Rows {
 			row := &r.Rows[i]
 			key := strings.Join(strings.Fields(fmt.Sprint(row.Kind, " ", row.Tenant, " ", row.CostCode, " ", row.Pool, " ", row.Workload)), " ")
@@ -223,9 +224,9 @@ func (c *cluster) sum(from time.Time) []string {
 	return lines
 }
 
-func (c *cluster) expect(from time.Time, want ...string) {
+func (c *cluster) expectRecords(from time.Time, want ...string) {
 	c.t.Helper()
-	if got := c.sum(from); !slices.Equal(got, want) {
+	if got := c.sumRecords(from); !slices.Equal(got, want) {
 		c.t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

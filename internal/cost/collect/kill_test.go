@@ -66,7 +66,7 @@ func planKills(r *rand.Rand, from time.Time) []kill {
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for i := range all {
 		k := &all[i]
-		k.flushed = from.Add(time.Minute + randomTime(r, 50*time.Minute))
+		k.flushed = from.Add(time.Minute + generateDuration(r, 50*time.Minute))
 		if k.moment == withinWrite && r.IntN(2) == 0 {
 			// The compute at this time stores an hour.
 			k.flushed = from.Add(time.Hour - finality).Truncate(time.Hour).Add(finality - 500*time.Millisecond)
@@ -76,9 +76,9 @@ func planKills(r *rand.Rand, from time.Time) []kill {
 		}
 		k.at = k.flushed
 		if k.moment == betweenFlushes || k.moment == withinWrite {
-			k.at = k.flushed.Add(randomTime(r, flushInterval))
+			k.at = k.flushed.Add(generateDuration(r, flushInterval))
 		}
-		k.restart, k.steps = k.at.Add(randomTime(r, time.Minute)), r.IntN(20)
+		k.restart, k.steps = k.at.Add(generateDuration(r, time.Minute)), r.IntN(20)
 		if r.IntN(2) == 0 {
 			k.restart = k.at
 		}
@@ -87,8 +87,8 @@ func planKills(r *rand.Rand, from time.Time) []kill {
 	return all
 }
 
-// randomTime returns a time in milliseconds, less than the given one.
-func randomTime(r *rand.Rand, most time.Duration) time.Duration {
+// generateDuration returns a time in milliseconds, less than the given one.
+func generateDuration(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most/time.Millisecond))) * time.Millisecond
 }
 
@@ -96,21 +96,21 @@ func randomTime(r *rand.Rand, most time.Duration) time.Duration {
 // the next one.
 func planChanges(r *rand.Rand, all []kill, until time.Time) []change {
 	var times []time.Time
-	for at := noon; at.Before(until); at = at.Add(randomTime(r, 5*time.Minute)) {
+	for at := noon; at.Before(until); at = at.Add(generateDuration(r, 5*time.Minute)) {
 		times = append(times, at)
 	}
 	for _, k := range all {
 		if lost := k.at.Sub(k.flushed); lost > time.Millisecond {
-			times = append(times, k.flushed.Add(time.Millisecond+randomTime(r, lost)), k.flushed.Add(time.Millisecond+randomTime(r, lost)))
+			times = append(times, k.flushed.Add(time.Millisecond+generateDuration(r, lost)), k.flushed.Add(time.Millisecond+generateDuration(r, lost)))
 		}
 		if down := k.restart.Sub(k.at); down > time.Millisecond && r.IntN(2) == 0 {
-			times = append(times, k.at.Add(time.Millisecond+randomTime(r, down)))
+			times = append(times, k.at.Add(time.Millisecond+generateDuration(r, down)))
 		}
 	}
 	slices.SortFunc(times, time.Time.Compare)
 	p := &planner{r: r, pods: map[string][]string{}}
 	for _, at := range times {
-		p.changes = append(p.changes, change{at, p.choose()})
+		p.changes = append(p.changes, change{at, p.chooseChange()})
 	}
 	return p.changes
 }
@@ -127,8 +127,8 @@ type planner struct {
 // maxNodes is the maximum number of nodes.
 const maxNodes = 4
 
-// choose returns a change that is possible now.
-func (p *planner) choose() func(*cluster) {
+// chooseChange returns a change that is possible now.
+func (p *planner) chooseChange() func(*cluster) {
 	name := fmt.Sprint(len(p.changes))
 	switch action := p.r.IntN(10); {
 	case len(p.nodes) == 0 || action == 0 && len(p.nodes) < maxNodes:
@@ -141,10 +141,10 @@ func (p *planner) choose() func(*cluster) {
 		delete(p.pods, node)
 		return func(c *cluster) {
 			for _, pod := range removed {
-				c.remove(types.UID(pod))
+				c.removeObject(types.UID(pod))
 			}
-			c.remove(types.UID(node))
-			c.remove(types.UID("claim-" + node))
+			c.removeObject(types.UID(node))
+			c.removeObject(types.UID("claim-" + node))
 		}
 	case action < 4:
 		code := fmt.Sprint("org", p.r.IntN(3))
@@ -153,7 +153,7 @@ func (p *planner) choose() func(*cluster) {
 	node := p.nodes[p.r.IntN(len(p.nodes))]
 	if pods := p.pods[node]; len(pods) == 2 || len(pods) == 1 && p.r.IntN(2) == 0 {
 		p.pods[node] = slices.Clone(pods[1:])
-		return func(c *cluster) { c.remove(types.UID(pods[0])) }
+		return func(c *cluster) { c.removeObject(types.UID(pods[0])) }
 	}
 	p.pods[node] = append(p.pods[node], name)
 	return func(c *cluster) { c.addPod("shop", name, node) }
@@ -180,27 +180,27 @@ func (l *life) applyUntil(until time.Time) (count int) {
 	return count
 }
 
-// advance applies the changes until a time. A process that runs writes them within a second, and computes the hours each
-// minute.
-func (l *life) advance(until time.Time) {
+// runUntil applies the changes until a time. A process that runs writes them within a second, and
+// computes the hours each minute.
+func (l *life) runUntil(until time.Time) {
 	l.t.Helper()
 	for now := l.clock.Now(); now.Before(until); now = l.clock.Now() {
-		next := earlier(now.Truncate(computeInterval).Add(computeInterval), until)
+		next := getEarlier(now.Truncate(computeInterval).Add(computeInterval), until)
 		if len(l.changes) > 0 && l.changes[0].at.Before(next) {
-			next = earlier(l.changes[0].at.Truncate(flushInterval).Add(flushInterval), until)
+			next = getEarlier(l.changes[0].at.Truncate(flushInterval).Add(flushInterval), until)
 		}
 		l.applyUntil(next)
 		if l.collector == nil {
 			continue
 		}
-		if err := l.write(); err != nil {
+		if err := l.writePending(); err != nil {
 			l.t.Fatal(err)
 		}
 	}
 }
 
-// write writes the changes and, each minute, the hours.
-func (l *life) write() error {
+// writePending writes the changes and, each minute, the hours.
+func (l *life) writePending() error {
 	if err := l.collector.flush(); err != nil {
 		return err
 	}
@@ -221,8 +221,8 @@ func (l *life) startAgain() error {
 	return err
 }
 
-// dieAfter limits the process to a number of steps of its writes.
-func (l *life) dieAfter(steps int, act func() error) {
+// limitSteps limits the process to a number of steps of its writes.
+func (l *life) limitSteps(steps int, act func() error) {
 	l.t.Helper()
 	l.onStep = func(string) error {
 		if steps--; steps < 0 {
@@ -240,19 +240,19 @@ func (l *life) dieAfter(steps int, act func() error) {
 	l.collector = nil
 }
 
-// suffer lets a process live until a kill, and starts the next one. It returns the number of changes that the process saw and
-// did not write.
-func (l *life) suffer(k kill) (unwritten int) {
+// runUntilKill lets a process live until a kill, and starts the next one. It returns the number of
+// changes that the process saw and did not write.
+func (l *life) runUntilKill(k kill) (unwritten int) {
 	l.t.Helper()
-	l.advance(k.flushed)
+	l.runUntil(k.flushed)
 	unwritten = l.applyUntil(k.at)
 	if k.moment == withinWrite {
-		l.dieAfter(k.steps, func() error { return errors.Join(l.collector.flush(), l.collector.compute(l.t.Context())) })
+		l.limitSteps(k.steps, func() error { return errors.Join(l.collector.flush(), l.collector.compute(l.t.Context())) })
 	}
-	l.kill()
-	l.advance(k.restart)
+	l.killProcess()
+	l.runUntil(k.restart)
 	if k.moment == atStart {
-		l.dieAfter(k.steps, l.startAgain)
+		l.limitSteps(k.steps, l.startAgain)
 	}
 	if err := l.startAgain(); err != nil {
 		l.t.Fatal(err)
@@ -288,7 +288,7 @@ func (c *cluster) readHours(until time.Time) (map[time.Time]hourLines, time.Dura
 		total += records[0].Nodes
 	}
 	// Sums of days count each hour once, too.
-	for _, r := range c.read(noon) {
+	for _, r := range c.readRecords(noon) {
 		if !r.From.Before(until) {
 			break
 		}
@@ -370,8 +370,8 @@ func TestKilled(t *testing.T) {
 	changes := planChanges(r, all, until)
 
 	undisturbed := &life{cluster: newCluster(t), changes: changes}
-	undisturbed.start()
-	undisturbed.advance(until.Add(finality))
+	undisturbed.startProcess()
+	undisturbed.runUntil(until.Add(finality))
 	want, gaps := undisturbed.readHours(until)
 	if gaps != 0 {
 		t.Fatalf("gaps of %s without a kill", gaps)
@@ -383,14 +383,14 @@ func TestKilled(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	killed.start()
+	killed.startProcess()
 	withUnwritten := 0
 	for _, k := range all {
-		if killed.suffer(k) > 0 && k.moment == betweenFlushes {
+		if killed.runUntilKill(k) > 0 && k.moment == betweenFlushes {
 			withUnwritten++
 		}
 	}
-	killed.advance(until.Add(finality))
+	killed.runUntil(until.Add(finality))
 	got, gaps := killed.readHours(until)
 	if gaps > killed.unseen {
 		t.Errorf("gaps of %s, but no process knew everything for %s only", gaps, killed.unseen)

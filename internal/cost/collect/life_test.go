@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/cost/store"
 )
 
-func launchedAt(at time.Time) status.Condition {
+func newLaunchedCondition(at time.Time) status.Condition {
 	return status.Condition{Type: karpenterv1.ConditionTypeLaunched, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}
 }
 
@@ -27,38 +27,38 @@ func launchedAt(at time.Time) status.Condition {
 // namespace that changes its cost code. The current hour is visible, and final ten minutes after its end.
 func TestHour(t *testing.T) {
 	c := newCluster(t)
-	c.start()
+	c.startProcess()
 	c.addNamespace("shop", "shop", "org1")
 	node := c.addNode("a", "apps")
-	c.pass(10 * time.Minute)
+	c.passTime(10 * time.Minute)
 	c.addPod("shop", "short", "a")
-	c.pass(2 * time.Second)
-	c.remove("short")
-	c.pass(10*time.Minute - 2*time.Second)
+	c.passTime(2 * time.Second)
+	c.removeObject("short")
+	c.passTime(10*time.Minute - 2*time.Second)
 	c.addPod("shop", "web", "a")
-	c.pass(10 * time.Minute)
+	c.passTime(10 * time.Minute)
 	c.addNamespace("shop", "shop", "org2")
-	c.pass(10 * time.Minute)
+	c.passTime(10 * time.Minute)
 	moved := node.DeepCopy()
 	moved.Labels = map[string]string{karpenterv1.NodePoolLabelKey: "jobs", karpenterv1.CapacityTypeLabelKey: "on-demand",
 		corev1.LabelInstanceTypeStable: "m5.large"}
-	c.set("a", moved)
-	c.pass(10 * time.Minute)
-	c.expect(noon,
+	c.setObject("a", moved)
+	c.passTime(10 * time.Minute)
+	c.expectRecords(noon,
 		// 240,000 for 40 minutes in apps: 2 s and 20 min of half of the node.
 		"idle apps: 179900 0", "idle jobs: 30000 0",
 		"tenant shop org1 apps Pod/short: 100 300", "tenant shop org1 apps Pod/web: 30000 89800",
 		"tenant shop org2 apps Pod/web: 30000 89800", "tenant shop org2 jobs Pod/web: 30000 30000",
 	)
-	c.pass(19 * time.Minute)
+	c.passTime(19 * time.Minute)
 	if last, err := c.collector.Store.FindLast(); err != nil || !last.IsZero() {
 		t.Errorf("an hour is stored at %s: %v", c.clock.Now(), err)
 	}
-	c.pass(time.Minute)
+	c.passTime(time.Minute)
 	if last, err := c.collector.Store.FindLast(); err != nil || !last.Equal(noon.Add(time.Hour)) {
 		t.Errorf("no hour is stored at %s: %v", c.clock.Now(), err)
 	}
-	if records := c.read(noon); len(records) != 2 || records[1].Until != c.clock.Now() {
+	if records := c.readRecords(noon); len(records) != 2 || records[1].Until != c.clock.Now() {
 		t.Errorf("%d records", len(records))
 	}
 }
@@ -68,98 +68,98 @@ func TestHour(t *testing.T) {
 func TestRegistration(t *testing.T) {
 	want := []string{"idle apps: 180000 180000"}
 	c := newCluster(t)
-	c.start()
+	c.startProcess()
 	c.addNode("a", "apps")
 	claim := c.objects["claim-a"]
-	c.pass(30 * time.Minute)
-	c.expect(noon, want...)
+	c.passTime(30 * time.Minute)
+	c.expectRecords(noon, want...)
 
 	late := newCluster(t)
-	late.start()
-	late.set("claim-a", claim)
-	late.pass(time.Minute)
-	late.expect(noon, "unallocated apps: 6000 0")
-	late.set("a", c.objects["a"])
-	late.pass(29 * time.Minute)
-	late.expect(noon, want...)
+	late.startProcess()
+	late.setObject("claim-a", claim)
+	late.passTime(time.Minute)
+	late.expectRecords(noon, "unallocated apps: 6000 0")
+	late.setObject("a", c.objects["a"])
+	late.passTime(29 * time.Minute)
+	late.expectRecords(noon, want...)
 
 	first := newCluster(t)
-	first.start()
-	first.set("a", c.objects["a"])
-	first.pass(time.Minute)
-	first.set("claim-a", claim)
-	first.pass(29 * time.Minute)
-	first.expect(noon, want...)
-	first.remove("a")
-	first.pass(time.Minute)
-	first.remove("claim-a")
-	first.pass(time.Minute)
-	first.expect(noon, "idle apps: 180000 180000", "unallocated apps: 6000 0")
+	first.startProcess()
+	first.setObject("a", c.objects["a"])
+	first.passTime(time.Minute)
+	first.setObject("claim-a", claim)
+	first.passTime(29 * time.Minute)
+	first.expectRecords(noon, want...)
+	first.removeObject("a")
+	first.passTime(time.Minute)
+	first.removeObject("claim-a")
+	first.passTime(time.Minute)
+	first.expectRecords(noon, "idle apps: 180000 180000", "unallocated apps: 6000 0")
 }
 
 // TestOthers covers volumes that lose their claim, a Service that becomes a load balancer, and a price
 // that changes.
 func TestOthers(t *testing.T) {
 	c := newCluster(t)
-	c.start()
+	c.startProcess()
 	c.addNamespace("shop", "shop", "")
-	v := &corev1.PersistentVolume{ObjectMeta: c.meta("pv")}
+	v := &corev1.PersistentVolume{ObjectMeta: c.makeMetadata("pv")}
 	v.Spec.StorageClassName = "gp3"
 	v.Spec.Capacity = corev1.ResourceList{"storage": resource.MustParse("360Gi")} // 360,000 an hour
 	v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "data"}
 	v.Status.Phase = corev1.VolumeBound
-	c.set("pv", v)
-	s := &corev1.Service{ObjectMeta: c.meta("web")}
+	c.setObject("pv", v)
+	s := &corev1.Service{ObjectMeta: c.makeMetadata("web")}
 	s.Namespace = "shop"
-	c.set("web", s)
-	c.pass(30 * time.Minute)
+	c.setObject("web", s)
+	c.passTime(30 * time.Minute)
 	v = v.DeepCopy()
 	v.Status.Phase = corev1.VolumeReleased
-	c.set("pv", v)
+	c.setObject("pv", v)
 	s = s.DeepCopy()
 	s.Spec.Type = corev1.ServiceTypeLoadBalancer
-	c.set("web", s)
-	c.pass(15 * time.Minute)
+	c.setObject("web", s)
+	c.passTime(15 * time.Minute)
 	c.prices = "volumes: {gp3: 0.365}\nloadBalancerHour: 0.036\n"
 	c.collector.updatePrices(t.Context())
-	c.pass(15 * time.Minute)
-	c.expect(noon, "tenant shop PersistentVolumeClaim/data: 180000 0", "tenant shop Service/web: 14625 0",
+	c.passTime(15 * time.Minute)
+	c.expectRecords(noon, "tenant shop PersistentVolumeClaim/data: 180000 0", "tenant shop Service/web: 14625 0",
 		"unallocated PersistentVolume/pv: 135000 0")
-	c.remove("pv")
-	c.remove("web")
-	c.pass(time.Hour)
-	c.expect(noon.Add(time.Hour))
+	c.removeObject("pv")
+	c.removeObject("web")
+	c.passTime(time.Hour)
+	c.expectRecords(noon.Add(time.Hour))
 }
 
 // TestGap covers a day without a process: objects that existed before and after it cost exactly, idle cost
 // is estimated, and objects that disappeared cost half of the time, by estimate.
 func TestGap(t *testing.T) {
 	c := newCluster(t)
-	c.start()
+	c.startProcess()
 	c.addNamespace("shop", "shop", "")
 	for _, name := range []string{"a", "b"} {
 		c.addNode(name, "apps")
 	}
 	c.addPod("shop", "web", "a")
 	c.addPod("shop", "old", "b")
-	c.pass(time.Hour)
-	c.kill()
-	c.pass(12 * time.Hour)
+	c.passTime(time.Hour)
+	c.killProcess()
+	c.passTime(12 * time.Hour)
 	c.addNode("c", "apps")
 	c.addPod("shop", "new", "c")
-	c.pass(12 * time.Hour)
+	c.passTime(12 * time.Hour)
 	for _, uid := range []types.UID{"b", "claim-b", "old"} {
 		delete(c.objects, uid)
 	}
-	c.start()
-	c.pass(time.Hour)
-	c.expect(noon,
+	c.startProcess()
+	c.passTime(time.Hour)
+	c.expectRecords(noon,
 		"idle apps: 9360000 0 ~8640000 0",
 		"tenant shop apps Pod/new: 2340000 2340000 ~0 2160000",
 		"tenant shop apps Pod/old: 2340000 2340000 ~2160000 2160000",
 		"tenant shop apps Pod/web: 4680000 4680000 ~0 4320000")
 	gaps := 0
-	for _, r := range c.read(noon) {
+	for _, r := range c.readRecords(noon) {
 		for _, g := range r.Gaps {
 			gaps += int(g.Until.Sub(g.From) / time.Second)
 		}
@@ -172,20 +172,20 @@ func TestGap(t *testing.T) {
 // TestFormerLeader expects that a process which lost its lease writes nothing.
 func TestFormerLeader(t *testing.T) {
 	c := newCluster(t)
-	c.start()
+	c.startProcess()
 	c.addNode("a", "apps")
 	former := c.collector
-	c.pass(time.Hour)
-	c.start()
-	c.pass(15 * time.Minute)
-	before := c.sum(noon)
+	c.passTime(time.Hour)
+	c.startProcess()
+	c.passTime(15 * time.Minute)
+	before := c.sumRecords(noon)
 	if err := former.compute(t.Context()); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the former leader writes an hour: %v", err)
 	}
 	if err := former.flush(); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the former leader writes observations: %v", err)
 	}
-	if after := c.sum(noon); !reflect.DeepEqual(before, after) {
+	if after := c.sumRecords(noon); !reflect.DeepEqual(before, after) {
 		t.Errorf("%v, want %v", after, before)
 	}
 }
@@ -195,24 +195,24 @@ func TestFormerLeader(t *testing.T) {
 func TestExclusive(t *testing.T) {
 	c := newCluster(t)
 	declare := func(name string, pools ...string) {
-		tenant := &v1alpha1.Tenant{ObjectMeta: c.meta(name)}
+		tenant := &v1alpha1.Tenant{ObjectMeta: c.makeMetadata(name)}
 		tenant.UID = "tenant-" + tenant.UID
 		tenant.Spec.Pools = pools
-		c.set(tenant.UID, tenant)
+		c.setObject(tenant.UID, tenant)
 	}
 	declare("shop", "apps", "jobs")
 	declare("bank", "jobs", "vault")
-	c.start()
+	c.startProcess()
 	c.addNamespace("shop", "shop", "")
 	c.addNamespace("bank", "bank", "")
 	c.addNode("a", "vault")
 	c.addPod("shop", "misplaced", "a")
-	c.pass(time.Hour)
-	c.remove("misplaced")
-	c.pass(time.Hour)
-	c.remove("tenant-shop")
-	c.pass(2 * time.Hour)
-	records := c.read(noon)
+	c.passTime(time.Hour)
+	c.removeObject("misplaced")
+	c.passTime(time.Hour)
+	c.removeObject("tenant-shop")
+	c.passTime(2 * time.Hour)
+	records := c.readRecords(noon)
 	for i, want := range [][]store.Exclusive{
 		{{Pool: "apps", Tenant: "shop"}}, {{Pool: "apps", Tenant: "shop"}, {Pool: "vault", Tenant: "bank"}},
 		{{Pool: "jobs", Tenant: "bank"}, {Pool: "vault", Tenant: "bank"}},

@@ -17,7 +17,7 @@ func TestStoredHours(t *testing.T) {
 	}
 	var stored []string
 	begin := func() {
-		c.start()
+		c.startProcess()
 		c.collector.OnStored = func(r *store.Record) { stored = append(stored, r.From.UTC().Format(time.TimeOnly)) }
 	}
 	begin()
@@ -26,10 +26,10 @@ func TestStoredHours(t *testing.T) {
 	}
 	c.addNode("a", "apps")
 	// The third hour is final ten minutes after its end.
-	c.pass(3*time.Hour + 9*time.Minute)
-	c.kill()
+	c.passTime(3*time.Hour + 9*time.Minute)
+	c.killProcess()
 	begin()
-	c.pass(time.Minute)
+	c.passTime(time.Minute)
 	if want := []string{"12:00:00", "13:00:00", "14:00:00"}; !slices.Equal(stored, want) {
 		t.Errorf("stored %q, want %q", stored, want)
 	}

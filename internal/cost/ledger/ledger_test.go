@@ -14,21 +14,21 @@ import (
 // start is the beginning of the hour of these tests.
 var start = time.Date(2026, 11, 26, 19, 0, 0, 0, time.UTC)
 
-// during returns a span of the hour, in seconds.
-func during(from, until int) Span {
+// makeSpanWithin returns a span of the hour, in seconds.
+func makeSpanWithin(from, until int) Span {
 	return Span{start.Add(time.Duration(from) * time.Second), start.Add(time.Duration(until) * time.Second)}
 }
 
 // whole is the hour.
-var whole = during(0, 3600)
+var whole = makeSpanWithin(0, 3600)
 
-func priceOf(amount money.Amount) price.Price {
+func newPrice(amount money.Amount) price.Price {
 	return price.Price{Amount: amount, Known: true, Source: "list"}
 }
 
 // makeNode returns a node of 2 CPUs and 9 GiB: half of its weight is CPU.
 func makeNode(name, pool string, span Span) Node {
-	return Node{Name: name, Pool: pool, CapacityType: "on-demand", InstanceType: "m5.large", Price: priceOf(96_000), Span: span,
+	return Node{Name: name, Pool: pool, CapacityType: "on-demand", InstanceType: "m5.large", Price: newPrice(96_000), Span: span,
 		CPU: 2000, Memory: 18 << 10}
 }
 
@@ -68,12 +68,12 @@ func TestCompute(t *testing.T) {
 			[]string{"idle apps: 48000 0", "platform apps web: 48000 48000"}},
 		"no pod": {Input{Nodes: []Node{makeNode("a", "apps", whole)}}, []string{"idle apps: 96000 96000"}},
 		"two seconds": {Input{Nodes: []Node{makeNode("a", "apps", whole)}, Owners: []Owner{shop},
-			Pods: []Pod{{Namespace: "shop", Workload: "job", Node: "a", CPU: 2000, Memory: 18 << 10, Span: during(5, 7)}}},
+			Pods: []Pod{{Namespace: "shop", Workload: "job", Node: "a", CPU: 2000, Memory: 18 << 10, Span: makeSpanWithin(5, 7)}}},
 			[]string{"idle apps: 95947 0", "tenant shop org1 apps job: 53 95947"}},
 		"no requests": {Input{Nodes: []Node{makeNode("a", "apps", whole)}, Owners: []Owner{shop},
 			Pods: []Pod{{Namespace: "shop", Workload: "web", Node: "a"}}},
 			[]string{"idle apps: 96000 96000", "tenant shop org1 apps web: 0 0"}},
-		"a node changes its pool": {Input{Nodes: []Node{makeNode("a", "apps", during(0, 900)), makeNode("a", "jobs", during(900, 3600))},
+		"a node changes its pool": {Input{Nodes: []Node{makeNode("a", "apps", makeSpanWithin(0, 900)), makeNode("a", "jobs", makeSpanWithin(900, 3600))},
 			Pods: []Pod{half}, Owners: []Owner{shop}}, []string{
 			"idle apps: 12000 0", "tenant shop org1 apps web: 12000 12000",
 			"idle jobs: 36000 0", "tenant shop org1 jobs web: 36000 36000"}},
@@ -81,7 +81,7 @@ func TestCompute(t *testing.T) {
 			{Namespace: "shop", Tenant: "shop", CostCode: "org1", Span: Span{Until: start.Add(900 * time.Second)}}, {Namespace: "shop", Tenant: "shop", CostCode: "org2", Span: Span{From: start.Add(900 * time.Second)}}}},
 			[]string{"idle apps: 48000 0", "tenant shop org1 apps web: 12000 12000", "tenant shop org2 apps web: 36000 36000"}},
 		"a namespace without an owner for a while": {Input{Nodes: []Node{makeNode("a", "apps", whole)}, Pods: []Pod{half}, Owners: []Owner{
-			{Namespace: "shop", Tenant: "shop", CostCode: "org1", Span: during(900, 1800)}}},
+			{Namespace: "shop", Tenant: "shop", CostCode: "org1", Span: makeSpanWithin(900, 1800)}}},
 			[]string{"idle apps: 48000 0", "platform apps web: 36000 36000", "tenant shop org1 apps web: 12000 12000"}},
 		"more requests than capacity": {Input{Nodes: []Node{makeNode("a", "apps", whole)}, Owners: []Owner{shop}, Pods: []Pod{half, half,
 			{Namespace: "kube-system", Workload: "proxy", Node: "a", CPU: 1 << 40, Memory: 1 << 40}}},
@@ -104,12 +104,12 @@ func TestCompute(t *testing.T) {
 			[]string{"idle apps: 48000 0", "tenant shop org1 apps web: 48000 48000", "idle jobs: 96000 96000"}},
 		// 100 GiB for 0.08 a month are 0.010958904 an hour.
 		"volumes": {Input{Owners: []Owner{shop}, Volumes: []Volume{
-			{Namespace: "shop", Workload: "data", Class: "gp3", Size: 50 << 10, Price: priceOf(80_000), Span: whole},
-			{Workload: "old", Class: "gp3", Size: 50 << 10, Price: priceOf(80_000), Span: whole},
+			{Namespace: "shop", Workload: "data", Class: "gp3", Size: 50 << 10, Price: newPrice(80_000), Span: whole},
+			{Workload: "old", Class: "gp3", Size: 50 << 10, Price: newPrice(80_000), Span: whole},
 			{Namespace: "shop", Workload: "nfs", Class: "nfs", Size: 1, Span: whole}}},
 			[]string{"tenant shop org1 data gp3: 5480 0", "unallocated old gp3: 5479 0", "tenant shop org1 nfs nfs: 0 0 ?3600"}},
-		"a load balancer": {Input{Owners: []Owner{{Namespace: "shop", Tenant: "shop", CostCode: "", Span: during(0, 1800)}},
-			LoadBalancers: []LoadBalancer{{"shop", "web", priceOf(22_501), whole}}},
+		"a load balancer": {Input{Owners: []Owner{{Namespace: "shop", Tenant: "shop", CostCode: "", Span: makeSpanWithin(0, 1800)}},
+			LoadBalancers: []LoadBalancer{{"shop", "web", newPrice(22_501), whole}}},
 			[]string{"platform web: 11251 0", "tenant shop web: 11250 0"}},
 	} {
 		l, err := New(c.in)
@@ -127,7 +127,7 @@ func TestCompute(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	for want, in := range map[string]Input{
 		"node a has two entries for 2026-11-26T19:00:10Z": {
-			Nodes: []Node{makeNode("a", "apps", during(0, 20)), makeNode("a", "jobs", during(10, 30))}},
+			Nodes: []Node{makeNode("a", "apps", makeSpanWithin(0, 20)), makeNode("a", "jobs", makeSpanWithin(10, 30))}},
 		"namespace shop has two entries for 2026-11-26T19:00:00Z": {
 			Owners: []Owner{{Namespace: "shop", Tenant: "shop", CostCode: "", Span: whole}, {Namespace: "shop", Tenant: "bank", CostCode: "", Span: whole}}},
 	} {
@@ -151,7 +151,7 @@ func TestSplit(t *testing.T) {
 
 // TestExplain repeats the divisions of an hour.
 func TestExplain(t *testing.T) {
-	l, err := New(Input{Nodes: []Node{makeNode("a", "apps", during(0, 1801))}, Owners: []Owner{{Namespace: "shop", Tenant: "shop"}},
+	l, err := New(Input{Nodes: []Node{makeNode("a", "apps", makeSpanWithin(0, 1801))}, Owners: []Owner{{Namespace: "shop", Tenant: "shop"}},
 		Pods: []Pod{{Namespace: "shop", Workload: "web", Node: "a", CPU: 700, Memory: 100}}})
 	if err != nil {
 		t.Fatal(err)

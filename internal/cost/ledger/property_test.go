@@ -25,7 +25,7 @@ func TestExactSums(t *testing.T) {
 		if err := checkHour(in, hour); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		shuffle(r, &in)
+		shuffleInput(r, &in)
 		if l, err = New(in); err != nil {
 			t.Fatalf("seed %d, shuffled: %v", seed, err)
 		}

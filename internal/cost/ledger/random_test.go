@@ -46,11 +46,11 @@ func makeSpan(r *rand.Rand) Span {
 	from := r.IntN(5000) - 1000
 	switch r.IntN(4) {
 	case 0:
-		return Span{From: during(from, 0).From}
+		return Span{From: makeSpanWithin(from, 0).From}
 	case 1:
-		return during(from, from+2)
+		return makeSpanWithin(from, from+2)
 	default:
-		return during(from, from+r.IntN(4000))
+		return makeSpanWithin(from, from+r.IntN(4000))
 	}
 }
 
@@ -71,7 +71,7 @@ func makeNodes(r *rand.Rand, name string) []Node {
 		first.CPU, first.Memory = 0, 0
 	}
 	if r.IntN(3) == 0 {
-		first.Observed = during(r.IntN(3600), 0).From
+		first.Observed = makeSpanWithin(r.IntN(3600), 0).From
 	}
 	if span.Until.IsZero() || r.IntN(3) > 0 {
 		return []Node{first}
@@ -96,7 +96,7 @@ func makeOwners(r *rand.Rand, namespace string) []Owner {
 	}
 }
 
-func shuffle(r *rand.Rand, in *Input) {
+func shuffleInput(r *rand.Rand, in *Input) {
 	r.Shuffle(len(in.Nodes), func(i, j int) { in.Nodes[i], in.Nodes[j] = in.Nodes[j], in.Nodes[i] })
 	r.Shuffle(len(in.Pods), func(i, j int) { in.Pods[i], in.Pods[j] = in.Pods[j], in.Pods[i] })
 	r.Shuffle(len(in.Volumes), func(i, j int) { in.Volumes[i], in.Volumes[j] = in.Volumes[j], in.Volumes[i] })

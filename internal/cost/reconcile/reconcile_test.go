@@ -42,14 +42,14 @@ func writeBill(entries []entry) string {
 	return text
 }
 
-// charge returns a charge of the first day.
-func charge(resource ledger.Resource, code, pool string, cost, idle money.Amount) report.Charge {
+// newCharge returns a charge of the first day.
+func newCharge(resource ledger.Resource, code, pool string, cost, idle money.Amount) report.Charge {
 	return report.Charge{From: november, Until: november.Add(day), Row: ledger.Row{
 		Key: ledger.Key{Kind: ledger.Tenant, Resource: resource, CostCode: code, Pool: pool}, Cost: cost, Idle: idle}}
 }
 
-// compare compares a bill with charges, and returns the lines as text.
-func compare(t *testing.T, text string, o bill.Options, charges []report.Charge) []string {
+// compareBill compares a bill with charges, and returns the lines as text.
+func compareBill(t *testing.T, text string, o bill.Options, charges []report.Charge) []string {
 	t.Helper()
 	b, err := bill.Read("bill.csv", strings.NewReader(text), o)
 	if err != nil {
@@ -100,67 +100,67 @@ func TestCauses(t *testing.T) {
 	}{
 		"no difference": {
 			[]entry{{"10", "10", "Usage", "nodes", "org1", "apps"}},
-			[]report.Charge{charge(node, "org1", "apps", 6_000_000, 4_000_000)},
+			[]report.Charge{newCharge(node, "org1", "apps", 6_000_000, 4_000_000)},
 			[]string{"org1 10.00 10.00:", "total 10.00 10.00:"},
 		},
 		"rounding": {
 			[]entry{{"10.0000012", "10.0000012", "Usage", "nodes", "org1", "apps"}},
-			[]report.Charge{charge(node, "org1", "apps", 10_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 10_000_000, 0)},
 			[]string{"org1 10.00 10.00: rounding 0.00", "total 10.00 10.00: rounding 0.00"},
 		},
 		"a discount that croft's prices lack": {
 			[]entry{{"7", "10", "Usage", "nodes", "org1", "apps"}, {"-1", "", "Credit", "", "org1", ""}},
-			[]report.Charge{charge(node, "org1", "apps", 10_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 10_000_000, 0)},
 			[]string{"org1 6.00 10.00: discount 4.00", "total 6.00 10.00: discount 4.00"},
 		},
 		"a discount that croft's prices have": {
 			[]entry{{"7", "10", "Usage", "nodes", "org1", "apps"}},
-			[]report.Charge{charge(node, "org1", "apps", 7_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 7_000_000, 0)},
 			[]string{"org1 7.00 7.00:", "total 7.00 7.00:"},
 		},
 		"other services, and disks of nodes": {
 			[]entry{{"10", "10", "Usage", "nodes", "org1", "apps"}, {"2", "2", "Usage", "traffic", "org1", ""}, {"1", "1", "Tax", "", "", ""},
 				{"0.5", "0.5", "Usage", "volumes", "org1", "apps"}},
-			[]report.Charge{charge(node, "org1", "apps", 10_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 10_000_000, 0)},
 			[]string{"org1 12.50 10.00: other services -2.00 disks of nodes -0.50", "(no cost code) 1.00 0.00: other services -1.00",
 				"total 13.50 10.00: other services -3.00 disks of nodes -0.50"},
 		},
 		"untagged volumes and load balancers": {
 			[]entry{{"10", "10", "Usage", "nodes", "org1", "apps"}, {"3", "3", "Usage", "volumes", "", ""}, {"2", "2", "Usage", "balancer", "", ""}},
-			[]report.Charge{charge(node, "org1", "apps", 10_000_000, 0), charge(volume, "org1", "", 2_000_000, 0), charge(volume, "", "", 1_000_000, 0),
-				charge(balancer, "org2", "", 2_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 10_000_000, 0), newCharge(volume, "org1", "", 2_000_000, 0), newCharge(volume, "", "", 1_000_000, 0),
+				newCharge(balancer, "org2", "", 2_000_000, 0)},
 			[]string{"org1 10.00 12.00: untagged 2.00", "org2 0.00 2.00: untagged 2.00", "(no cost code) 5.00 1.00: untagged -4.00", "total 15.00 15.00:"},
 		},
 		"a shared pool": {
 			[]entry{{"10", "10", "Usage", "nodes", "org1", "apps"}},
-			[]report.Charge{charge(node, "org1", "apps", 4_000_000, 1_000_000), charge(node, "org2", "apps", 3_000_000, 1_000_000),
-				charge(node, "", "apps", 1_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 4_000_000, 1_000_000), newCharge(node, "org2", "apps", 3_000_000, 1_000_000),
+				newCharge(node, "", "apps", 1_000_000, 0)},
 			[]string{"org1 10.00 5.00: shared pools -5.00", "org2 0.00 4.00: shared pools 4.00", "(no cost code) 0.00 1.00: shared pools 1.00",
 				"total 10.00 10.00:"},
 		},
 		"another cluster": {
 			[]entry{{"10", "10", "Usage", "nodes", "org1", "apps"}, {"20", "20", "Usage", "nodes", "org9", "other"}},
-			[]report.Charge{charge(node, "org1", "apps", 10_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 10_000_000, 0)},
 			[]string{"org9 20.00 0.00: other services -20.00", "org1 10.00 10.00:", "total 30.00 10.00: other services -20.00"},
 		},
 		"instances without tags": {
 			[]entry{{"10", "10", "Usage", "nodes", "", ""}},
-			[]report.Charge{charge(node, "", "", 4_000_000, 0)},
+			[]report.Charge{newCharge(node, "", "", 4_000_000, 0)},
 			[]string{"(no cost code) 10.00 4.00: untagged -6.00", "total 10.00 4.00: untagged -6.00"},
 		},
 		"volumes without tags that the ledger lacks, and a discount": {
 			[]entry{{"10", "10", "Usage", "nodes", "", ""}, {"1", "1", "Usage", "volumes", "", ""}, {"-0.6", "", "Credit", "", "", ""}},
-			[]report.Charge{charge(node, "", "", 10_000_000, 0)},
+			[]report.Charge{newCharge(node, "", "", 10_000_000, 0)},
 			[]string{"(no cost code) 10.40 10.00: untagged -1.00 discount 0.60", "total 10.40 10.00: untagged -1.00 discount 0.60"},
 		},
 		"no cause": {
 			[]entry{{"10", "10", "Usage", "nodes", "org1", "apps"}, {"10", "12", "Usage", "nodes", "org2", "jobs"}},
-			[]report.Charge{charge(node, "org1", "apps", 9_000_000, 0), charge(node, "org2", "jobs", 15_000_000, 0)},
+			[]report.Charge{newCharge(node, "org1", "apps", 9_000_000, 0), newCharge(node, "org2", "jobs", 15_000_000, 0)},
 			[]string{"org1 10.00 9.00: unexplained -1.00", "org2 10.00 15.00: unexplained 3.00 discount 2.00",
 				"total 20.00 24.00: discount 2.00 unexplained 2.00"},
 		},
 	} {
-		if got := compare(t, writeBill(c.bill), bill.Options{CostCodeTag: "CostCode", PoolTag: "NodePool"}, c.charges); !slices.Equal(got, c.want) {
+		if got := compareBill(t, writeBill(c.bill), bill.Options{CostCodeTag: "CostCode", PoolTag: "NodePool"}, c.charges); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
@@ -169,8 +169,8 @@ func TestCauses(t *testing.T) {
 // TestOwnExport expects no difference between croft's figures and their export in the form of FOCUS.
 func TestOwnExport(t *testing.T) {
 	charges := []report.Charge{
-		charge(ledger.NodeResource, "org1", "apps", 1_234_567, 7_654_321), charge(ledger.NodeResource, "", "apps", 3, 0),
-		charge(ledger.VolumeResource, "org1", "", 5, 0), charge(ledger.LoadBalancerResource, "org2", "", 22_500, 0),
+		newCharge(ledger.NodeResource, "org1", "apps", 1_234_567, 7_654_321), newCharge(ledger.NodeResource, "", "apps", 3, 0),
+		newCharge(ledger.VolumeResource, "org1", "", 5, 0), newCharge(ledger.LoadBalancerResource, "org2", "", 22_500, 0),
 	}
 	var text bytes.Buffer
 	w := focus.NewWriter(&text, "k8s.example.org", "USD")
@@ -182,7 +182,7 @@ func TestOwnExport(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	got := compare(t, text.String(), bill.Options{CostCodeTag: "costCode"}, charges)
+	got := compareBill(t, text.String(), bill.Options{CostCodeTag: "costCode"}, charges)
 	want := []string{"org1 8.89 8.89:", "org2 0.02 0.02:", "(no cost code) 0.00 0.00:", "total 8.91 8.91:"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
@@ -214,7 +214,7 @@ func TestPeriod(t *testing.T) {
 		}
 	}
 	c := New(b, ledger.Span{From: november, Until: november.Add(2 * day)})
-	early, late := charge(ledger.NodeResource, "", "", 1, 0), charge(ledger.NodeResource, "", "", 1, 0)
+	early, late := newCharge(ledger.NodeResource, "", "", 1, 0), newCharge(ledger.NodeResource, "", "", 1, 0)
 	early.From, late.Until = november.Add(-time.Hour), november.Add(3*day)
 	for _, outside := range []*report.Charge{&early, &late} {
 		if err := c.Add(outside); err != nil {

@@ -161,9 +161,10 @@ func listAttacks() []attack {
 	return append(all, listAnswered()...)
 }
 
-// succeeds reports whether an attack gets an answer or, if it may get one, an answer that reveals others.
-func (a *attack) succeeds(s *server) bool {
-	status, body := ask(s, a.request, a.token, a.headers...)
+// isSuccessful reports whether an attack gets an answer or, if it may get one, an answer that
+// reveals others.
+func (a *attack) isSuccessful(s *server) bool {
+	status, body := sendRequest(s, a.request, a.token, a.headers...)
 	if a.refused {
 		return status == http.StatusOK
 	}
@@ -174,8 +175,8 @@ func (a *attack) succeeds(s *server) bool {
 func TestAttacks(t *testing.T) {
 	for _, a := range listAttacks() {
 		s, r := newTestServer()
-		if a.succeeds(s) || a.free && r.count > 0 {
-			status, body := ask(s, a.request, a.token, a.headers...)
+		if a.isSuccessful(s) || a.free && r.count > 0 {
+			status, body := sendRequest(s, a.request, a.token, a.headers...)
 			t.Errorf("%s succeeds: %s: %d %s", a.name, a.request, status, body)
 		}
 	}
@@ -184,8 +185,8 @@ func TestAttacks(t *testing.T) {
 // TestSameRefusal expects the same answer for a namespace of another tenant and one that does not exist.
 func TestSameRefusal(t *testing.T) {
 	s, _ := newTestServer()
-	foreignStatus, foreign := ask(s, "GET /v1/costs?namespace=bank", "ana-token")
-	missingStatus, missing := ask(s, "GET /v1/costs?namespace=missing", "ana-token")
+	foreignStatus, foreign := sendRequest(s, "GET /v1/costs?namespace=bank", "ana-token")
+	missingStatus, missing := sendRequest(s, "GET /v1/costs?namespace=missing", "ana-token")
 	if foreign != missing || foreignStatus != missingStatus {
 		t.Errorf("%d %s and %d %s", foreignStatus, foreign, missingStatus, missing)
 	}

@@ -19,7 +19,7 @@ import (
 // readBudgets returns the answer to croft's operator.
 func readBudgets(t *testing.T, s *server) budget.Answer {
 	t.Helper()
-	status, body := ask(s, "GET "+budget.Path, "operator-token")
+	status, body := sendRequest(s, "GET "+budget.Path, "operator-token")
 	var answer budget.Answer
 	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != http.StatusOK {
 		t.Fatalf("%d %v: %s", status, err, body)
@@ -54,7 +54,7 @@ func TestBudgetsOfMonth(t *testing.T) {
 	month := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	build := func(skip int) *world {
 		w := &world{view: collect.View{Now: now}}
-		rows := []ledger.Row{row(ledger.Tenant, "shop", "shop-prod", "Deployment/web", "apps", 1_000_000, 0)}
+		rows := []ledger.Row{newRow(ledger.Tenant, "shop", "shop-prod", "Deployment/web", "apps", 1_000_000, 0)}
 		w.view.Next = store.Record{Currency: "USD"}
 		for day := -3; month.AddDate(0, 0, day).Before(now); day++ {
 			until := month.AddDate(0, 0, day+1)

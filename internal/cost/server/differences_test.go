@@ -48,7 +48,7 @@ func listAnswers(t *testing.T, s *server, token, namespace string) map[string]st
 				if namespace != "" {
 					request += "&namespace=" + namespace
 				}
-				status, body := ask(s, request, token)
+				status, body := sendRequest(s, request, token)
 				if status != http.StatusOK {
 					t.Fatalf("%s as %s: %d %s", request, token, status, body)
 				}
@@ -119,8 +119,9 @@ func findSecrets(t *testing.T, callers ...reader) map[money.Amount]string {
 	return secrets
 }
 
-// subtract returns the secrets among the differences between two answers, or between an answer and nothing.
-func subtract(first, second, secrets map[money.Amount]string) []string {
+// findSecretDifferences returns the secrets among the differences between two answers, or between
+// an answer and nothing.
+func findSecretDifferences(first, second, secrets map[money.Amount]string) []string {
 	var found []string
 	for a, request := range first {
 		for b, other := range second {
@@ -144,7 +145,7 @@ func TestDifferences(t *testing.T) {
 	}
 	for i, r := range readers {
 		for j := i; j < len(readers); j++ {
-			if found := subtract(amounts[i], amounts[j], findSecrets(t, r, readers[j])); len(found) > 0 {
+			if found := findSecretDifferences(amounts[i], amounts[j], findSecrets(t, r, readers[j])); len(found) > 0 {
 				t.Errorf("%s and %s can compute %d amounts about others, such as %s", r.token, readers[j].token, len(found), found[0])
 			}
 		}
@@ -157,7 +158,7 @@ func TestDifferences(t *testing.T) {
 		leaking := findAmounts(t, listAnswers(t, s, ana.token, ana.namespace))
 		secrets := findSecrets(t, ana)
 		maps.DeleteFunc(leaking, func(a money.Amount, _ string) bool { return secrets[a] != "" })
-		if len(subtract(amounts[0], leaking, secrets)) == 0 {
+		if len(findSecretDifferences(amounts[0], leaking, secrets)) == 0 {
 			t.Errorf("without %q, no difference reveals others", removed)
 		}
 	}

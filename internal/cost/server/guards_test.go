@@ -171,7 +171,7 @@ func TestGuards(t *testing.T) {
 	needed := map[guard]bool{}
 	for _, a := range listAttacks() {
 		if a.noPath {
-			if a.succeeds(newServerWithout(listGuards()...)) {
+			if a.isSuccessful(newServerWithout(listGuards()...)) {
 				t.Errorf("%s: %s: a path exists", a.name, a.request)
 			}
 			continue
@@ -180,13 +180,13 @@ func TestGuards(t *testing.T) {
 			if len(removed) == 0 {
 				t.Errorf("%s: %s names no guard", a.name, a.request)
 			}
-			if !a.succeeds(newServerWithout(removed...)) {
-				status, body := ask(newServerWithout(removed...), a.request, a.token, a.headers...)
+			if !a.isSuccessful(newServerWithout(removed...)) {
+				status, body := sendRequest(newServerWithout(removed...), a.request, a.token, a.headers...)
 				t.Errorf("%s: %s does not succeed without %q: %d %s", a.name, a.request, removed, status, body)
 			}
 			for i, g := range removed {
 				needed[g] = true
-				if a.succeeds(newServerWithout(slices.Delete(slices.Clone(removed), i, i+1)...)) {
+				if a.isSuccessful(newServerWithout(slices.Delete(slices.Clone(removed), i, i+1)...)) {
 					t.Errorf("%s: %s succeeds with the guard %q", a.name, a.request, g)
 				}
 			}

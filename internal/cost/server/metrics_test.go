@@ -13,7 +13,7 @@ const sumOfAll = `croft_ledger_cost_per_hour{currency="USD",kind="tenant"} 123.4
 // TestMetricsOfScraper expects the metrics for a user with the right to them.
 func TestMetricsOfScraper(t *testing.T) {
 	s, _ := newTestServer()
-	if status, body := ask(s, "GET "+MetricsPath, "scraper-token"); status != http.StatusOK || body != sumOfAll {
+	if status, body := sendRequest(s, "GET "+MetricsPath, "scraper-token"); status != http.StatusOK || body != sumOfAll {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -52,7 +52,7 @@ func TestSelections(t *testing.T) {
 		read := func(source Source) string {
 			s, _ := newTestServer()
 			s.Source = source
-			status, body := ask(s, "GET "+target, token)
+			status, body := sendRequest(s, "GET "+target, token)
 			if status != http.StatusOK {
 				t.Fatalf("%s as %s: %d %s", target, token, status, body)
 			}

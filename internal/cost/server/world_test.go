@@ -118,8 +118,8 @@ func makeView(r store.Record) collect.View {
 	return v
 }
 
-// row returns a row of a workload, with its cost and its share of idle cost.
-func row(kind ledger.Kind, tenant, namespace, workload, pool string, cost, idle money.Amount) ledger.Row {
+// newRow returns a row of a workload, with its cost and its share of idle cost.
+func newRow(kind ledger.Kind, tenant, namespace, workload, pool string, cost, idle money.Amount) ledger.Row {
 	return ledger.Row{Key: ledger.Key{Kind: kind, Resource: ledger.NodeResource, Pool: pool, CapacityType: "on-demand",
 		InstanceType: pool + ".large", Tenant: tenant, Namespace: namespace, Workload: workload, CostCode: tenant + "-code",
 		PriceSource: "prices of " + pool}, CPU: 3_600_000, Memory: 3600, Cost: cost, Idle: idle}
@@ -130,21 +130,21 @@ func newWorld() *world {
 		at := now.Truncate(time.Hour)
 		return ledger.Span{From: at.Add(time.Duration(from) * time.Hour), Until: at.Add(time.Duration(until) * time.Hour)}
 	}
-	volume := row(ledger.Tenant, "bank", "bank", "PersistentVolumeClaim/ledger", "", 5_555_555, 0)
+	volume := newRow(ledger.Tenant, "bank", "bank", "PersistentVolumeClaim/ledger", "", 5_555_555, 0)
 	volume.Resource, volume.InstanceType = ledger.VolumeResource, "secret-class"
 	common := []ledger.Row{
-		row(ledger.Idle, "", "", "", "apps", 7_777_777, 0), row(ledger.Idle, "", "", "", "vault", 6_666_666, 0),
-		row(ledger.Unallocated, "", "", "PersistentVolume/lost", "apps", 3_333_333, 0),
-		row(ledger.Platform, "", "kube-system", "DaemonSet/proxy", "apps", 1_212_121, 1_313_131),
-		row(ledger.Tenant, "shop", "shop-prod", "Deployment/web", "apps", 1_000_000, 2_222_222),
-		row(ledger.Tenant, "bank", "bank", "Deployment/api", "apps", 4_444_444, 8_888_888),
-		row(ledger.Tenant, "bank", "bank", "Deployment/secret", "vault", 9_999_999, 1_111_111),
+		newRow(ledger.Idle, "", "", "", "apps", 7_777_777, 0), newRow(ledger.Idle, "", "", "", "vault", 6_666_666, 0),
+		newRow(ledger.Unallocated, "", "", "PersistentVolume/lost", "apps", 3_333_333, 0),
+		newRow(ledger.Platform, "", "kube-system", "DaemonSet/proxy", "apps", 1_212_121, 1_313_131),
+		newRow(ledger.Tenant, "shop", "shop-prod", "Deployment/web", "apps", 1_000_000, 2_222_222),
+		newRow(ledger.Tenant, "bank", "bank", "Deployment/api", "apps", 4_444_444, 8_888_888),
+		newRow(ledger.Tenant, "bank", "bank", "Deployment/secret", "vault", 9_999_999, 1_111_111),
 		volume,
 	}
-	before := append(slices.Clone(common), row(ledger.Tenant, "bank", "shop-dev", "Job/secret", "apps", 4_141_414, 0),
-		row(ledger.Tenant, "bank", "bank", "Job/solo", "solo", 4_242_424, 4_343_434),
-		row(ledger.Tenant, "shop", "shop-old", "Job/old", "apps", 50_000, 60_000))
-	after := append(slices.Clone(common), row(ledger.Tenant, "shop", "shop-dev", "Job/test", "solo", 200_000, 300_000))
+	before := append(slices.Clone(common), newRow(ledger.Tenant, "bank", "shop-dev", "Job/secret", "apps", 4_141_414, 0),
+		newRow(ledger.Tenant, "bank", "bank", "Job/solo", "solo", 4_242_424, 4_343_434),
+		newRow(ledger.Tenant, "shop", "shop-old", "Job/old", "apps", 50_000, 60_000))
+	after := append(slices.Clone(common), newRow(ledger.Tenant, "shop", "shop-dev", "Job/test", "solo", 200_000, 300_000))
 	vault := store.Exclusive{Pool: "vault", Tenant: "bank"}
 	record := func(span ledger.Span, rows []ledger.Row, solo string) store.Record {
 		return store.Record{Span: span, Currency: "USD", Holder: "pod-of-ledger", Nodes: 123_456_789, Volumes: 5_555_555,
@@ -164,8 +164,9 @@ func newTestServer() (*server, *reviews) {
 		Now: func() time.Time { return now }}), r
 }
 
-// ask sends a request: "METHOD TARGET", a user's token, and further headers as "Name: value".
-func ask(s *server, request, token string, headers ...string) (status int, body string) {
+// sendRequest sends a request: "METHOD TARGET", a user's token, and further headers as "Name:
+// value".
+func sendRequest(s *server, request, token string, headers ...string) (status int, body string) {
 	method, target, _ := strings.Cut(request, " ")
 	r := httptest.NewRequest(method, target, nil)
 	if token != "" {
@@ -198,7 +199,7 @@ func TestAnswers(t *testing.T) {
 		{"GET /v1/costs?namespace=kube-system", "sre-token", []string{`"name":"(platform)","cost":"2.424242","idle":"0.000000"`}},
 		{"GET /v1/costs?namespace=bank", "auditor-token", []string{`"name":"bank"`, `"idle":"24.343432"`}},
 	} {
-		status, body := ask(s, c.request, c.token)
+		status, body := sendRequest(s, c.request, c.token)
 		if status != http.StatusOK {
 			t.Errorf("%s as %s: %d %s", c.request, c.token, status, body)
 		}
@@ -214,12 +215,12 @@ func TestAnswers(t *testing.T) {
 func TestFailures(t *testing.T) {
 	s, r := newTestServer()
 	r.failed = errors.New("connection refused by 10.0.0.1")
-	if status, body := ask(s, "GET /v1/costs", "auditor-token"); status != http.StatusServiceUnavailable || strings.Contains(body, "10.0.0.1") {
+	if status, body := sendRequest(s, "GET /v1/costs", "auditor-token"); status != http.StatusServiceUnavailable || strings.Contains(body, "10.0.0.1") {
 		t.Errorf("%d %s", status, body)
 	}
 	s, r = newTestServer()
 	for range 2 * reviewBurst {
-		if _, body := ask(s, "GET /v1/costs", "guess"); strings.Contains(body, "busy") {
+		if _, body := sendRequest(s, "GET /v1/costs", "guess"); strings.Contains(body, "busy") {
 			break
 		}
 	}
@@ -245,7 +246,7 @@ func TestCharges(t *testing.T) {
 		{"?namespace=shop-dev", "dev-token", 1}, {"?namespace=kube-system", "sre-token", 2},
 	} {
 		s, _ := newTestServer()
-		status, body := ask(s, "GET "+ChargesPath+c.query, c.token)
+		status, body := sendRequest(s, "GET "+ChargesPath+c.query, c.token)
 		lines := strings.Split(strings.TrimSpace(body), "\n")
 		var r report.Report
 		if err := json.Unmarshal([]byte(lines[0]), &r); err != nil || status != http.StatusOK {

@@ -12,7 +12,7 @@ import (
 // makeLargeHour returns the hour of 5,000 tenants with two namespaces each and three workloads in each of
 // them. One in fifty workloads changes its cost in each hour.
 func makeLargeHour(n int) Record {
-	r := Record{Span: hourAt(n), Currency: "USD"}
+	r := Record{Span: makeHour(n), Currency: "USD"}
 	for i := range 30_000 {
 		cost := money.Amount(20_000 + i%997)
 		if i%50 == n%50 {

@@ -18,7 +18,7 @@ func FuzzReadRecords(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		records, err := decode(data)
+		records, err := decodeFile(data)
 		if err != nil {
 			return
 		}
@@ -26,7 +26,7 @@ func FuzzReadRecords(f *testing.F) {
 		if err != nil {
 			t.Skip(err) // only a valid checksum of a file that croft did not write leads here
 		}
-		got, err := decode(again)
+		got, err := decodeFile(again)
 		if err != nil || !equalRecords(got, records) {
 			t.Errorf("%v: %+v, want %+v", err, got, records)
 		}

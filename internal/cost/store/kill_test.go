@@ -30,14 +30,14 @@ func runWorkload(s *Store, acknowledged map[int]bool, entries *int) error {
 	}
 	first := 0
 	if !last.IsZero() {
-		first = int(last.Sub(hourAt(firstHour).From) / time.Hour)
+		first = int(last.Sub(makeHour(firstHour).From) / time.Hour)
 	}
 	for n := first; n < hourCount; n++ {
 		if err := s.AppendJournal([][]byte{fmt.Appendf(nil, "%d", *entries)}); err != nil {
 			return err
 		}
 		*entries++
-		r := Record{Span: hourAt(firstHour + n), Currency: "USD", Nodes: 1 << n,
+		r := Record{Span: makeHour(firstHour + n), Currency: "USD", Nodes: 1 << n,
 			Rows: []ledger.Row{{Key: ledger.Key{Tenant: "shop"}, Cost: money.Amount(1) << n}}}
 		if err := s.WriteHour(r); err != nil {
 			return err
@@ -48,7 +48,7 @@ func runWorkload(s *Store, acknowledged map[int]bool, entries *int) error {
 				return err
 			}
 		}
-		if err := s.Maintain(hourAt(firstHour + n).Until); err != nil {
+		if err := s.Maintain(makeHour(firstHour + n).Until); err != nil {
 			return err
 		}
 		if n%3 == 2 {

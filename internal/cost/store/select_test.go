@@ -53,7 +53,7 @@ func pickKind(r *rand.Rand) ledger.Kind {
 // figures are sums of rows, by the texts of the groups that totals keep.
 type figures map[string][valueCount]int64
 
-func (f figures) add(at time.Time, currency string, row *ledger.Row) {
+func (f figures) addRow(at time.Time, currency string, row *ledger.Row) {
 	key := fmt.Sprint(at.UTC().Truncate(day).Format(dayForm), currency, row.Kind, row.Resource, row.Pool, row.Tenant, row.CostCode, row.PriceSource)
 	sum, values := f[key], listValues(row)
 	for i := range values {
@@ -72,7 +72,7 @@ func sumSelected(t *testing.T, s *Store, period ledger.Span, selection Selection
 	defer r.Close()
 	sums := figures{}
 	err = r.EachRow(func(record int, row *ledger.Row) error {
-		sums.add(r.Records[record].From, r.Records[record].Currency, row)
+		sums.addRow(r.Records[record].From, r.Records[record].Currency, row)
 		*row = ledger.Row{} // visitors may change it
 		return nil
 	})
@@ -92,7 +92,7 @@ func sumPlain(hours map[int]Record, period ledger.Span, selection Selection) (fi
 		nodes += h.Nodes
 		for i := range h.Rows {
 			if selection.Tenant == nil || h.Rows[i].Tenant == *selection.Tenant {
-				sums.add(h.From, h.Currency, &h.Rows[i])
+				sums.addRow(h.From, h.Currency, &h.Rows[i])
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func TestSelectExactly(t *testing.T) {
 		tenants, workloads := 1+r.IntN(60), 1+r.IntN(12)
 		for n := range 60 {
 			for range []int{0, 1, 1, 1, 1, 2}[r.IntN(6)] {
-				h := Record{Span: hourAt(n), Currency: []string{"USD", "USD", "EUR"}[r.IntN(3)], Nodes: money.Amount(r.Int64N(1 << 40)), Rows: makeRows(r, tenants, workloads)}
+				h := Record{Span: makeHour(n), Currency: []string{"USD", "USD", "EUR"}[r.IntN(3)], Nodes: money.Amount(r.Int64N(1 << 40)), Rows: makeRows(r, tenants, workloads)}
 				if err := s.WriteHour(h); err != nil {
 					t.Fatal(err)
 				}
@@ -124,7 +124,7 @@ func TestSelectExactly(t *testing.T) {
 			case 0:
 				s = openLeader(t, directory, int64(n)+2)
 			case 1, 2:
-				if err := s.Maintain(hourAt(n).Until); err != nil {
+				if err := s.Maintain(makeHour(n).Until); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -194,7 +194,7 @@ func makeManyHours(t *testing.T, directory string) map[int]Record {
 	s := openLeader(t, directory, 1)
 	hours := map[int]Record{}
 	for n := range 26 {
-		h := Record{Span: hourAt(n), Currency: "USD", Nodes: money.Amount(n)}
+		h := Record{Span: makeHour(n), Currency: "USD", Nodes: money.Amount(n)}
 		for i := range 100 {
 			for w := range 5 {
 				if i != 50 {
@@ -209,7 +209,7 @@ func makeManyHours(t *testing.T, directory string) map[int]Record {
 		}
 		hours[n] = h
 	}
-	if err := s.Maintain(hourAt(25).Until); err != nil {
+	if err := s.Maintain(makeHour(25).Until); err != nil {
 		t.Fatal(err)
 	}
 	return hours
@@ -219,8 +219,8 @@ func makeManyHours(t *testing.T, directory string) map[int]Record {
 // damaged where the selected rows are has no records, so that reports name its time.
 func TestSelect(t *testing.T) {
 	const hour, dayOfHours, sum = "hours/20261124T01.000000000001", "days/20261123.000000000001", "sums/20261123.000000000001"
-	two := ledger.Span{From: monday, Until: hourAt(25).Until}
-	part := ledger.Span{From: hourAt(1).From, Until: hourAt(25).Until}
+	two := ledger.Span{From: monday, Until: makeHour(25).Until}
+	part := ledger.Span{From: makeHour(1).From, Until: makeHour(25).Until}
 	// Each figure is in the last block of one kind, or in the index.
 	cutLast := func(blocks func(*recordFile) []block) func(t *testing.T, data []byte) []byte {
 		return func(t *testing.T, data []byte) []byte {

@@ -19,7 +19,7 @@ import (
 // monday is the first hour of these tests.
 var monday = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 
-func hourAt(n int) ledger.Span {
+func makeHour(n int) ledger.Span {
 	from := monday.Add(time.Duration(n) * time.Hour)
 	return ledger.Span{From: from, Until: from.Add(time.Hour)}
 }
@@ -27,7 +27,7 @@ func hourAt(n int) ledger.Span {
 // makeRecord returns a record of an hour with random rows in the order of their keys.
 func makeRecord(n int, seed uint64) Record {
 	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test repeats its numbers
-	record := Record{Span: hourAt(n), Currency: "USD", Nodes: money.Amount(r.Int64N(1 << 40)), Volumes: 7, LoadBalancers: -1}
+	record := Record{Span: makeHour(n), Currency: "USD", Nodes: money.Amount(r.Int64N(1 << 40)), Volumes: 7, LoadBalancers: -1}
 	if r.IntN(3) == 0 {
 		record.Gaps = []ledger.Span{{From: record.From, Until: record.From.Add(time.Minute)}}
 		record.Exclusive = []Exclusive{{"apps", "shop"}}
@@ -87,7 +87,7 @@ func TestEncode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decode(data)
+		got, err := decodeFile(data)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -119,8 +119,8 @@ func equalRecords(a, b []Record) bool {
 	return true
 }
 
-// decode returns the records of a file with all their rows.
-func decode(data []byte) ([]Record, error) {
+// decodeFile returns the records of a file with all their rows.
+func decodeFile(data []byte) ([]Record, error) {
 	file, err := readIndex(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
@@ -136,18 +136,18 @@ func decode(data []byte) ([]Record, error) {
 func TestReplace(t *testing.T) {
 	s := openLeader(t, t.TempDir(), 1)
 	for _, nodes := range []money.Amount{1, 2, 4} {
-		if err := s.WriteHour(Record{Span: hourAt(3), Currency: "USD", Nodes: nodes}); err != nil {
+		if err := s.WriteHour(Record{Span: makeHour(3), Currency: "USD", Nodes: nodes}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if records := readAll(t, s, hourAt(3)); len(records) != 1 || records[0].Nodes != 4 {
+	if records := readAll(t, s, makeHour(3)); len(records) != 1 || records[0].Nodes != 4 {
 		t.Errorf("%+v", records)
 	}
 	tuesday := monday.Add(day)
 	if err := s.Maintain(tuesday); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WriteHour(Record{Span: hourAt(3), Currency: "USD", Nodes: 8}); err != nil {
+	if err := s.WriteHour(Record{Span: makeHour(3), Currency: "USD", Nodes: 8}); err != nil {
 		t.Fatal(err)
 	}
 	whole := ledger.Span{From: monday, Until: tuesday}
@@ -166,7 +166,7 @@ func TestDays(t *testing.T) {
 	s := openLeader(t, t.TempDir(), 1)
 	row := ledger.Row{Key: ledger.Key{Kind: ledger.Tenant, Tenant: "shop"}, Cost: 3, CPU: 5}
 	for n := 2; n < 30; n++ {
-		r := Record{Span: hourAt(n), Currency: "USD", Nodes: 3, Rows: []ledger.Row{row}, Exclusive: []Exclusive{{"jobs", "shop"}}}
+		r := Record{Span: makeHour(n), Currency: "USD", Nodes: 3, Rows: []ledger.Row{row}, Exclusive: []Exclusive{{"jobs", "shop"}}}
 		if n == 4 {
 			r.Currency = "EUR"
 		}
@@ -182,20 +182,20 @@ func TestDays(t *testing.T) {
 	}
 	records := readAll(t, s, ledger.Span{From: monday, Until: monday.Add(26 * time.Hour)})
 	if len(records) != 4 || records[0].Currency != "EUR" || records[1].Nodes != 63 || records[1].Rows[0].Cost != 63 ||
-		records[1].Rows[0].CPU != 105 || records[2].From != hourAt(24).From {
+		records[1].Rows[0].CPU != 105 || records[2].From != makeHour(24).From {
 		t.Errorf("%+v", records)
 	}
 	if !reflect.DeepEqual(records[1].Exclusive, []Exclusive{{"jobs", "shop"}}) {
 		t.Errorf("exclusive in all hours: %v", records[1].Exclusive)
 	}
 	if missing := FindMissing(ledger.Span{From: monday, Until: monday.Add(27 * time.Hour)}, records); !reflect.DeepEqual(missing,
-		[]ledger.Span{{From: monday, Until: monday.Add(2 * time.Hour)}, hourAt(26)}) {
+		[]ledger.Span{{From: monday, Until: monday.Add(2 * time.Hour)}, makeHour(26)}) {
 		t.Errorf("missing: %v", missing)
 	}
-	if records := readAll(t, s, ledger.Span{From: hourAt(3).From.Add(time.Minute), Until: hourAt(6).From}); len(records) != 3 {
+	if records := readAll(t, s, ledger.Span{From: makeHour(3).From.Add(time.Minute), Until: makeHour(6).From}); len(records) != 3 {
 		t.Errorf("a part of a day: %+v", records)
 	}
-	if last, err := s.FindLast(); err != nil || !last.Equal(hourAt(29).Until) {
+	if last, err := s.FindLast(); err != nil || !last.Equal(makeHour(29).Until) {
 		t.Errorf("the last hour ends at %s: %v", last, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestDays(t *testing.T) {
 // TestRetention expects old hours to be deleted, and their sums to stay.
 func TestRetention(t *testing.T) {
 	s := openLeader(t, t.TempDir(), 1)
-	if err := s.WriteHour(Record{Span: hourAt(1), Currency: "USD", Nodes: 5}); err != nil {
+	if err := s.WriteHour(Record{Span: makeHour(1), Currency: "USD", Nodes: 5}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -213,7 +213,7 @@ func TestRetention(t *testing.T) {
 		if err := s.Maintain(monday.Add(c.age)); err != nil {
 			t.Fatal(err)
 		}
-		if got := sumNodes(readAll(t, s, hourAt(1))); got != c.want {
+		if got := sumNodes(readAll(t, s, makeHour(1))); got != c.want {
 			t.Errorf("after %s: %d, want %d", c.age, got, c.want)
 		}
 	}
@@ -223,18 +223,18 @@ func TestRetention(t *testing.T) {
 func TestTwoLeaders(t *testing.T) {
 	directory := t.TempDir()
 	former := openLeader(t, directory, 1)
-	if err := former.WriteHour(Record{Span: hourAt(1), Nodes: 1}); err != nil {
+	if err := former.WriteHour(Record{Span: makeHour(1), Nodes: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := former.ReplaceJournal(nil); err != nil {
 		t.Fatal(err)
 	}
 	later := openLeader(t, directory, 2)
-	if err := later.WriteHour(Record{Span: hourAt(1), Nodes: 2}); err != nil {
+	if err := later.WriteHour(Record{Span: makeHour(1), Nodes: 2}); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"an hour": former.WriteHour(Record{Span: hourAt(1), Nodes: 4}), "a day": former.Maintain(monday.Add(day)),
+		"an hour": former.WriteHour(Record{Span: makeHour(1), Nodes: 4}), "a day": former.Maintain(monday.Add(day)),
 		"entries": former.AppendJournal([][]byte{{1}}), "a journal": former.ReplaceJournal(nil),
 		"leading": former.Lead(Leader{"pod-1", "lease", 1}),
 	} {
@@ -243,7 +243,7 @@ func TestTwoLeaders(t *testing.T) {
 		}
 	}
 	// It may have passed the check before the other began to lead.
-	data, err := encode([]Record{{Span: hourAt(1), Nodes: 8, Version: Version{1, 9}}})
+	data, err := encode([]Record{{Span: makeHour(1), Nodes: 8, Version: Version{1, 9}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestTwoLeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got := sumNodes(readAll(t, later, hourAt(1))); got != 2 {
+		if got := sumNodes(readAll(t, later, makeHour(1))); got != 2 {
 			t.Errorf("%d, want 2", got)
 		}
 		if err := later.Maintain(monday.Add(day)); err != nil {
@@ -297,7 +297,7 @@ func TestMergeKeepsDamaged(t *testing.T) {
 	}
 	write := func(hour int, nodes money.Amount) {
 		t.Helper()
-		if err := s.WriteHour(Record{Span: hourAt(hour), Nodes: nodes}); err != nil {
+		if err := s.WriteHour(Record{Span: makeHour(hour), Nodes: nodes}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 var podKey = Key{Pod, "a"}
 
-// observe records an object that exists since second 100.
-func observe(t *Timeline, key Key, facts Facts, now int64) { t.Observe(key, facts, 100, 0, now) }
+// recordObject records an object that exists since second 100.
+func recordObject(t *Timeline, key Key, facts Facts, now int64) { t.Observe(key, facts, 100, 0, now) }
 
 // formatPhases formats phases as "name:from-until", with ~ if they are estimated.
 func formatPhases(phases []Phase) string {
@@ -42,72 +42,72 @@ func TestPhases(t *testing.T) {
 		events func(*Timeline)
 		want   string
 	}{
-		"exists":  {podKey, func(l *Timeline) { observe(l, podKey, web, 150) }, "web:100-0"},
-		"changes": {podKey, func(l *Timeline) { observe(l, podKey, web, 150); observe(l, podKey, api, 160) }, "web:100-160 api:160-0"},
+		"exists":  {podKey, func(l *Timeline) { recordObject(l, podKey, web, 150) }, "web:100-0"},
+		"changes": {podKey, func(l *Timeline) { recordObject(l, podKey, web, 150); recordObject(l, podKey, api, 160) }, "web:100-160 api:160-0"},
 		"changes twice in a second": {podKey, func(l *Timeline) {
-			observe(l, podKey, web, 150)
-			observe(l, podKey, api, 160)
-			observe(l, podKey, Facts{Workload: "db"}, 160)
+			recordObject(l, podKey, web, 150)
+			recordObject(l, podKey, api, 160)
+			recordObject(l, podKey, Facts{Workload: "db"}, 160)
 		}, "web:100-160 db:160-0"},
-		"ends": {podKey, func(l *Timeline) { observe(l, podKey, web, 150); l.End(podKey, 170); l.End(podKey, 180) }, "web:100-170"},
+		"ends": {podKey, func(l *Timeline) { recordObject(l, podKey, web, 150); l.End(podKey, 170); l.End(podKey, 180) }, "web:100-170"},
 		"ends before it is observed": {podKey, func(l *Timeline) {
 			l.Observe(podKey, web, 100, 102, 150)
 			l.Observe(podKey, web, 100, 102, 160)
 			l.End(podKey, 170)
 		}, "web:100-102"},
 		"a pod that ended is deleted": {podKey, func(l *Timeline) {
-			observe(l, podKey, web, 101)
+			recordObject(l, podKey, web, 101)
 			l.Observe(podKey, web, 100, 102, 150)
 			l.End(podKey, 170)
 		}, "web:100-102"},
-		"clocks differ":    {podKey, func(l *Timeline) { observe(l, podKey, web, 50); l.End(podKey, 60) }, "web:100-100"},
-		"an end unseen":    {podKey, func(l *Timeline) { observe(l, podKey, web, 150); l.EndUnseen(podKey, 170) }, "~web:100-170"},
-		"a node registers": {node, func(l *Timeline) { observe(l, node, launched, 100); observe(l, node, registered, 140) }, "node:100-0"},
+		"clocks differ":    {podKey, func(l *Timeline) { recordObject(l, podKey, web, 50); l.End(podKey, 60) }, "web:100-100"},
+		"an end unseen":    {podKey, func(l *Timeline) { recordObject(l, podKey, web, 150); l.EndUnseen(podKey, 170) }, "~web:100-170"},
+		"a node registers": {node, func(l *Timeline) { recordObject(l, node, launched, 100); recordObject(l, node, registered, 140) }, "node:100-0"},
 		"a node object is deleted first": {node, func(l *Timeline) {
-			observe(l, node, registered, 100)
-			observe(l, node, launched, 140)
+			recordObject(l, node, registered, 100)
+			recordObject(l, node, launched, 140)
 			l.End(node, 150)
 		}, "node:100-140 claim:140-150"},
-		"dropped": {node, func(l *Timeline) { observe(l, node, launched, 100); l.Drop(node) }, ""},
+		"dropped": {node, func(l *Timeline) { recordObject(l, node, launched, 100); l.Drop(node) }, ""},
 		"survives a gap": {podKey, func(l *Timeline) {
-			observe(l, podKey, web, 150)
+			recordObject(l, podKey, web, 150)
 			l.See(200)
 			l.Begin(300)
-			observe(l, podKey, web, 301)
+			recordObject(l, podKey, web, 301)
 			l.Finish()
 		}, "web:100-0"},
 		"disappears in a gap": {podKey, func(l *Timeline) {
-			observe(l, podKey, web, 150)
+			recordObject(l, podKey, web, 150)
 			l.See(200)
 			l.Begin(300)
 			l.Finish()
 		}, "web:100-200 ~web:200-250"},
 		"changes in a gap": {podKey, func(l *Timeline) {
-			observe(l, podKey, web, 150)
+			recordObject(l, podKey, web, 150)
 			l.See(200)
 			l.Begin(300)
-			observe(l, podKey, api, 301)
+			recordObject(l, podKey, api, 301)
 			l.Finish()
 		}, "web:100-200 ~web:200-250 ~api:250-300 api:300-0"},
 		"begins in a gap": {podKey, func(l *Timeline) {
 			l.See(200)
 			l.Begin(300)
 			l.Observe(podKey, web, 260, 0, 301)
-			observe(l, podKey, api, 302)
+			recordObject(l, podKey, api, 302)
 			l.Finish()
 		}, "web:260-302 api:302-0"},
 		"forgotten": {podKey, func(l *Timeline) {
-			observe(l, podKey, web, 150)
-			observe(l, podKey, api, 160)
+			recordObject(l, podKey, web, 150)
+			recordObject(l, podKey, api, 160)
 			l.Forget(160)
 		}, "api:160-0"},
-		"forgotten with its end": {podKey, func(l *Timeline) { observe(l, podKey, web, 150); l.End(podKey, 160); l.Forget(160) }, ""},
+		"forgotten with its end": {podKey, func(l *Timeline) { recordObject(l, podKey, web, 150); l.End(podKey, 160); l.Forget(160) }, ""},
 		"another price": {node, func(l *Timeline) {
-			observe(l, node, registered, 100)
+			recordObject(l, node, registered, 100)
 			l.Reprice("USD", func(Kind, Facts) price.Price { return price.Price{Amount: 1, Known: true} }, 130)
 		}, "node:100-130 node:130-0"},
 		"another currency": {node, func(l *Timeline) {
-			observe(l, node, registered, 100)
+			recordObject(l, node, registered, 100)
 			l.Reprice("USD", func(Kind, Facts) price.Price { return price.Price{Amount: 1, Known: true} }, 130)
 			l.Reprice("EUR", func(Kind, Facts) price.Price { return price.Price{Amount: 2, Known: true} }, 150)
 			if phases := l.phases[node]; phases[0].Price.Amount != 2 || phases[1].Price.Amount != 2 {
@@ -180,8 +180,8 @@ func TestCutChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe(l, podKey, Facts{Workload: "web"}, 150)
-	observe(l, Key{Node, "n"}, Facts{Name: "n"}, 150)
+	recordObject(l, podKey, Facts{Workload: "web"}, 150)
+	recordObject(l, Key{Node, "n"}, Facts{Name: "n"}, 150)
 	l.See(150)
 	changes, err := l.Changes()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestCost(t *testing.T) {
 		"without a ledger": {page.NewCostProblem(page.Scope{}, page.NoLedger), []string{"Costs are not configured"}, "Months"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := render(t, c.page)
+			text := renderText(t, c.page)
 			at := 0
 			for _, part := range c.parts {
 				i := strings.Index(text[at:], part)
@@ -54,7 +54,7 @@ func TestCost(t *testing.T) {
 			t.Fatal("no costs")
 		}
 		for _, chart := range body.Charts {
-			for _, bar := range bars(chart) {
+			for _, bar := range listBarCorners(chart) {
 				if bar[0] < 0 || bar[1] < 0 || bar[2] > chart.Width || bar[3] > chart.Height || bar[2] <= bar[0] || bar[3] < bar[1] {
 					t.Errorf("%s with %s: a bar at %v", chart.ID, amount, bar)
 				}
@@ -104,7 +104,7 @@ func TestBudgets(t *testing.T) {
 		"costs":     {page.NewCost(page.Scope{}, makeHistory("USD")), []string{"Months", "croft cost --budgets"}},
 		"no ledger": {page.NewCostProblem(page.Scope{}, page.NoLedger), []string{"Costs are not configured", "croft cost --budgets"}},
 	} {
-		text := render(t, page.AddBudgets(c.page, tenants))
+		text := renderText(t, page.AddBudgets(c.page, tenants))
 		at := 0
 		for _, part := range append(slices.Clone(rows), c.more...) {
 			i := strings.Index(text[at:], part)
@@ -116,14 +116,14 @@ func TestBudgets(t *testing.T) {
 		if strings.Contains(text, "unbudgeted") {
 			t.Errorf("%s: a tenant without a budget has a row:\n%s", name, text)
 		}
-		if text := render(t, page.AddBudgets(c.page, tenants[:1])); strings.Contains(text, "Budget") || strings.Contains(text, "--budgets") {
+		if text := renderText(t, page.AddBudgets(c.page, tenants[:1])); strings.Contains(text, "Budget") || strings.Contains(text, "--budgets") {
 			t.Errorf("%s: budgets without any:\n%s", name, text)
 		}
 	}
 }
 
-// bars returns the corners of each bar: left, top, right and bottom.
-func bars(c page.Chart) (all [][4]int) {
+// listBarCorners returns the corners of each bar: left, top, right and bottom.
+func listBarCorners(c page.Chart) (all [][4]int) {
 	for _, b := range c.Bars {
 		all = append(all, [4]int{b.X, min(b.Y, b.ExpectedY), b.X + b.Width, b.Y + b.Height})
 	}

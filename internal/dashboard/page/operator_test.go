@@ -27,7 +27,7 @@ func TestOperator(t *testing.T) {
 		"never":      {heartbeat.Beat{}, "no operator has run yet", "WallsStand"},
 		"unreadable": {heartbeat.Beat{Hidden: true}, "WallsStand", "Operator"},
 	} {
-		text := render(t, page.AddOperator(page.NewTenants(tenants, page.Filter{WithoutOperator: !c.beat.IsBelievable(now)}, now), c.beat, now))
+		text := renderText(t, page.AddOperator(page.NewTenants(tenants, page.Filter{WithoutOperator: !c.beat.IsBelievable(now)}, now), c.beat, now))
 		if !strings.Contains(text, c.want) || strings.Contains(text, c.lacks) {
 			t.Errorf("%s: no %q, or %q, in\n%s", name, c.want, c.lacks, text)
 		}

@@ -32,8 +32,8 @@ import (
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
-// render returns the text of a page, without elements.
-func render(t *testing.T, p page.Page) string {
+// renderText returns the text of a page, without elements.
+func renderText(t *testing.T, p page.Page) string {
 	t.Helper()
 	source, err := page.Render(p)
 	if err != nil {
@@ -206,7 +206,7 @@ func TestPages(t *testing.T) {
 		"start of a team":   {page.NewStart(nil, true, now), []string{"Open a namespace", "croft me -n NAMESPACE"}, []string{"Your tenants"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := render(t, c.page)
+			text := renderText(t, c.page)
 			rest := text
 			for _, part := range c.parts {
 				_, after, found := strings.Cut(rest, part)

@@ -66,7 +66,7 @@ type response struct {
 	body   string
 }
 
-func (b *browser) send(method, path string, form url.Values, headers map[string]string) response {
+func (b *browser) sendRequest(method, path string, form url.Values, headers map[string]string) response {
 	b.t.Helper()
 	request, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -91,15 +91,15 @@ func (b *browser) send(method, path string, form url.Values, headers map[string]
 	return response{got.StatusCode, got.Header, string(body)}
 }
 
-func (b *browser) get(path string) response {
+func (b *browser) getPage(path string) response {
 	b.t.Helper()
-	return b.send(http.MethodGet, path, nil, nil)
+	return b.sendRequest(http.MethodGet, path, nil, nil)
 }
 
 // findCSRF returns the text that the forms of a page repeat.
 func (b *browser) findCSRF(path string) string {
 	b.t.Helper()
-	tree, err := html.Parse(strings.NewReader(b.get(path).body))
+	tree, err := html.Parse(strings.NewReader(b.getPage(path).body))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (b *browser) findCSRF(path string) string {
 // logIn logs in with a token.
 func (b *browser) logIn(token string) *browser {
 	b.t.Helper()
-	got := b.send(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {token}}, nil)
+	got := b.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {token}}, nil)
 	if got.status != http.StatusSeeOther {
 		b.t.Fatalf("login: status %d: %s", got.status, got.body)
 	}
@@ -134,5 +134,5 @@ func (b *browser) logIn(token string) *browser {
 // isLoggedIn reports whether pages need no login.
 func (b *browser) isLoggedIn() bool {
 	b.t.Helper()
-	return b.get("/").status == http.StatusOK
+	return b.getPage("/").status == http.StatusOK
 }

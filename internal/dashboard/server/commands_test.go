@@ -29,7 +29,7 @@ const (
 // listExecs returns the requests since the last call that run commands.
 func listExecs(a *apiServer) []*http.Request {
 	var all []*http.Request
-	for _, r := range a.forget() {
+	for _, r := range a.takeRequests() {
 		if isExec(r) {
 			all = append(all, r)
 		}
@@ -40,7 +40,7 @@ func listExecs(a *apiServer) []*http.Request {
 // runIn sends the form for a command in the container main.
 func (b *browser) runIn(csrf, command string) response {
 	b.t.Helper()
-	return b.send(http.MethodPost, runPath, url.Values{"csrf": {csrf}, "container": {"main"}, "command": {command}}, nil)
+	return b.sendRequest(http.MethodPost, runPath, url.Values{"csrf": {csrf}, "container": {"main"}, "command": {command}}, nil)
 }
 
 // TestCommands runs commands by WebSocket and by SPDY. Each runs once, with the user's token and nothing else, and
@@ -82,7 +82,7 @@ func TestCommands(t *testing.T) {
 			a.setStatus("POST "+execPath, c.statusSPDY)
 			defer a.setStatus("GET "+execPath, 0)
 			defer a.setStatus("POST "+execPath, 0)
-			a.forget()
+			a.takeRequests()
 			got := b.runIn(csrf, c.command)
 			if got.status != http.StatusOK {
 				t.Errorf("status %d", got.status)
@@ -130,7 +130,7 @@ func TestCommands(t *testing.T) {
 func TestCommandsNeedForms(t *testing.T) {
 	a := startAPIServer(t)
 	b := startDashboard(t, a)().logIn("ana-token")
-	csrf, missing := b.findCSRF(runningPath), b.get("/namespaces/nowhere")
+	csrf, missing := b.findCSRF(runningPath), b.getPage("/namespaces/nowhere")
 	for name, c := range map[string]struct {
 		method, path, container, command string
 		status                           int
@@ -158,12 +158,12 @@ func TestCommandsNeedForms(t *testing.T) {
 		"a page with a command": {"GET", runningPath + "?container=main&command=ls&run=1", "", "", 200, "Run a command"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a.forget()
+			a.takeRequests()
 			var form url.Values
 			if c.method == http.MethodPost {
 				form = url.Values{"csrf": {csrf}, "container": {c.container}, "command": {c.command}}
 			}
-			got := b.send(c.method, c.path, form, nil)
+			got := b.sendRequest(c.method, c.path, form, nil)
 			if got.status != c.status || !strings.Contains(got.body, c.shows) || c.status == http.StatusNotFound && c.method != http.MethodHead && got.body != missing.body {
 				t.Errorf("status %d:\n%s", got.status, got.body)
 			}
@@ -179,13 +179,13 @@ func TestCommandForm(t *testing.T) {
 	a := startAPIServer(t)
 	b := startDashboard(t, a)().logIn("ana-token")
 	const form, command = "<h2>Run a command</h2>", "kubectl exec pod/web-2 -c main -n shop -- sh -c COMMAND"
-	got := b.get(runningPath)
+	got := b.getPage(runningPath)
 	_, after, _ := strings.Cut(got.body, form)
 	if fields, _, _ := strings.Cut(after, "</form>"); !strings.Contains(fields, "<option selected>main</option><option>side</option></select>") || !strings.Contains(got.body, command) {
 		t.Errorf("no form with the containers main and side:\n%s", got.body)
 	}
 	for _, path := range []string{"/namespaces/shop/workloads/pod/web-1", webPath} {
-		if got := b.get(path); got.status != http.StatusOK || strings.Contains(got.body, form) {
+		if got := b.getPage(path); got.status != http.StatusOK || strings.Contains(got.body, form) {
 			t.Errorf("%s: status %d, and a form:\n%s", path, got.status, got.body)
 		}
 	}
@@ -194,7 +194,7 @@ func TestCommandForm(t *testing.T) {
 		a.mu.Lock()
 		change()
 		a.mu.Unlock()
-		if got := b.get(runningPath); got.status != http.StatusOK || strings.Contains(got.body, form) || strings.Contains(got.body, "kubectl exec") {
+		if got := b.getPage(runningPath); got.status != http.StatusOK || strings.Contains(got.body, form) || strings.Contains(got.body, "kubectl exec") {
 			t.Errorf("%s: status %d, and a form:\n%s", name, got.status, got.body)
 		}
 		a.mu.Lock()
@@ -203,7 +203,7 @@ func TestCommandForm(t *testing.T) {
 		a.mu.Unlock()
 	}
 	a.setStatus(reviews, http.StatusUnauthorized)
-	if got := b.get(runningPath); got.status != http.StatusSeeOther {
+	if got := b.getPage(runningPath); got.status != http.StatusSeeOther {
 		t.Errorf("an expired token: status %d", got.status)
 	}
 }
@@ -309,7 +309,7 @@ func TestCommandLimits(t *testing.T) {
 			}
 		}
 		other := open().logIn("ana-token") // another session of the same user
-		a.forget()
+		a.takeRequests()
 		if got := other.runIn(other.findCSRF(runningPath), "id"); !strings.Contains(got.body, "too many commands run at once") || len(listExecs(a)) > 0 {
 			t.Errorf("one more command: status %d:\n%s", got.status, got.body)
 		}
@@ -450,7 +450,7 @@ func TestCommandsAreNotLogged(t *testing.T) {
 		b.runIn(csrf, secret)
 	}
 	a.setStatus(execPath, 0)
-	b.send(http.MethodPost, runPath, url.Values{"csrf": {"forged"}, "container": {"main"}, "command": {secret}}, nil)
+	b.sendRequest(http.MethodPost, runPath, url.Values{"csrf": {"forged"}, "container": {"main"}, "command": {secret}}, nil)
 	b.runIn(csrf, secret+"\n")
 	text := logs.String()
 	if strings.Contains(text, secret) {

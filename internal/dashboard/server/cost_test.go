@@ -26,8 +26,8 @@ func startLedger(t *testing.T, answer http.HandlerFunc) *costs.Ledger {
 	return ledger
 }
 
-// history is an answer of a ledger.
-func history() string {
+// formatHistory returns an answer of a ledger.
+func formatHistory() string {
 	month := time.Now().UTC().Format("2006-01") + "-01T00:00:00Z"
 	return `{"now":"` + time.Now().UTC().Format(time.RFC3339) + `","currency":"USD","by":"workload","months":[{"from":"` + month + `","until":"2126-12-01T00:00:00Z","total":"12.500000"}],"days":[],` +
 		`"thisMonth":[{"name":"shop Deployment/web <b>","cost":"10.000000","idle":"2.500000","total":"12.500000","estimated":"0.000000","perHourNow":"0.000000"}],"lastMonth":[],"missingPrices":[],"limits":["a limit"]}`
@@ -50,11 +50,11 @@ func TestCosts(t *testing.T) {
 			w.WriteHeader(status)
 			return
 		}
-		_, _ = io.WriteString(w, history())
+		_, _ = io.WriteString(w, formatHistory())
 	})
 	open := serveHandler(t, New(o))
 	b, admin := open().logIn("ana-token"), open().logIn("root-token")
-	missing := b.get("/namespaces/nowhere")
+	missing := b.getPage("/namespaces/nowhere")
 	for name, c := range map[string]struct {
 		b            *browser
 		path         string
@@ -75,7 +75,7 @@ func TestCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, status = nil, c.ledger
-			got := c.b.get(c.path)
+			got := c.b.getPage(c.path)
 			if got.status != c.want || !strings.Contains(got.body, c.part) || strings.Join(asked, ";") != c.asks {
 				t.Errorf("status %d, asked %q, want %d, %s and %q:\n%s", got.status, asked, c.want, c.part, c.asks, got.body)
 			}
@@ -86,7 +86,7 @@ func TestCosts(t *testing.T) {
 	}
 	unset := startDashboard(t, a)().logIn("ana-token")
 	for _, path := range []string{"/costs", "/namespaces/shop/cost"} {
-		if got := unset.get(path); got.status != http.StatusOK || !strings.Contains(got.body, "Costs are not configured") {
+		if got := unset.getPage(path); got.status != http.StatusOK || !strings.Contains(got.body, "Costs are not configured") {
 			t.Errorf("%s without a ledger: status %d:\n%s", path, got.status, got.body)
 		}
 	}
@@ -114,7 +114,7 @@ func TestBudgets(t *testing.T) {
 		"all tenants":                         {root, "/costs", true},
 		"all tenants, refused":                {ana, "/costs", false},
 	} {
-		got := c.b.get(c.path)
+		got := c.b.getPage(c.path)
 		if got.status != http.StatusOK || !strings.Contains(got.body, "Costs are not configured") ||
 			strings.Contains(got.body, "812.40") != c.shown || strings.Contains(got.body, "-12.40") != c.shown || strings.Contains(got.body, "DenyNewNodes") != c.shown {
 			t.Errorf("%s: status %d, want a budget: %t:\n%s", name, got.status, c.shown, got.body)

@@ -50,7 +50,7 @@ func TestElevations(t *testing.T) {
 	a.objects["POST "+elevationsAPI] = makeElevation("ana-2", "ana", `{}`)
 	a.objects["DELETE "+elevationsAPI+"/eve-1"] = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
 	b := startDashboard(t, a)().logIn("ana-token")
-	shown := b.get(elevationsPath)
+	shown := b.getPage(elevationsPath)
 	for part, want := range map[string]bool{
 		"eve requests the role operator in namespace shop for 1h: INC-42": true, "waits for an approver": true, "Refused": true,
 		elevationsPath + "/eve-1/approve": true, elevationsPath + "/eve-1/end": true, elevationsPath + "/ana-1/end": true,
@@ -75,8 +75,8 @@ func TestElevations(t *testing.T) {
 			for _, confirmed := range []string{"", "yes"} {
 				c.form.Set("csrf", csrf)
 				c.form.Set("confirmed", confirmed)
-				a.forget()
-				got := b.send(http.MethodPost, c.path, c.form, nil)
+				a.takeRequests()
+				got := b.sendRequest(http.MethodPost, c.path, c.form, nil)
 				changes, dryRuns := listChangesOf(t, a, c.method, c.api)
 				if len(changes) != 1 || !strings.Contains(changes[0], c.sent) || dryRuns != (confirmed == "") {
 					t.Errorf("confirmed %q: dry run %t: %q", confirmed, dryRuns, changes)
@@ -90,7 +90,7 @@ func TestElevations(t *testing.T) {
 			}
 			a.setStatus(c.method+" "+c.api, http.StatusForbidden)
 			defer a.setStatus(c.method+" "+c.api, 0)
-			if got := b.send(http.MethodPost, c.path, c.form, nil); got.status != http.StatusOK || !strings.Contains(got.body, "The cluster refuses this: because") || len(got.header.Values("Set-Cookie")) > 0 {
+			if got := b.sendRequest(http.MethodPost, c.path, c.form, nil); got.status != http.StatusOK || !strings.Contains(got.body, "The cluster refuses this: because") || len(got.header.Values("Set-Cookie")) > 0 {
 				t.Errorf("a refusal: status %d:\n%s", got.status, got.body)
 			}
 		})
@@ -101,21 +101,21 @@ func TestElevations(t *testing.T) {
 	} {
 		form.Set("csrf", csrf)
 		form.Set("confirmed", "yes")
-		a.forget()
-		got := b.send(http.MethodPost, elevationsPath, form, nil)
+		a.takeRequests()
+		got := b.sendRequest(http.MethodPost, elevationsPath, form, nil)
 		if changes, _ := listChangesOf(t, a, "POST", elevationsAPI); got.status != http.StatusOK || !strings.Contains(got.body, "✗") || len(changes) > 0 {
 			t.Errorf("%s: status %d, %q:\n%s", name, got.status, changes, got.body)
 		}
 	}
 	replaced := url.Values{"csrf": {csrf}, "confirmed": {"yes"}, "uid": {"another"}}
-	a.forget()
-	got := b.send(http.MethodPost, elevationsPath+"/eve-1/approve", replaced, nil)
+	a.takeRequests()
+	got := b.sendRequest(http.MethodPost, elevationsPath+"/eve-1/approve", replaced, nil)
 	if changes, _ := listChangesOf(t, a, "PATCH", elevationsAPI+"/eve-1"); len(changes) > 0 || !strings.Contains(got.body, "another one than before") {
 		t.Errorf("another elevation with the same name: %q:\n%s", changes, got.body)
 	}
-	missing := b.get("/namespaces/nowhere")
+	missing := b.getPage("/namespaces/nowhere")
 	for _, path := range []string{elevationsPath + "/other/approve", elevationsPath + "/eve-1/delete", "/namespaces/bank/elevations/eve-1/end", "/namespaces/bank/elevations"} {
-		got := b.send(http.MethodPost, path, url.Values{"csrf": {csrf}, "confirmed": {"yes"}, "duration": {"1h"}, "reason": {"a"}}, nil)
+		got := b.sendRequest(http.MethodPost, path, url.Values{"csrf": {csrf}, "confirmed": {"yes"}, "duration": {"1h"}, "reason": {"a"}}, nil)
 		if got.status != http.StatusNotFound || got.body != missing.body {
 			t.Errorf("%s: status %d:\n%s", path, got.status, got.body)
 		}
@@ -127,11 +127,11 @@ func TestElevationsWithoutRights(t *testing.T) {
 	a := startAPIServer(t)
 	a.setElevations(map[string]string{"eve-1": makeElevation("eve-1", "eve", `{}`)})
 	b := startDashboard(t, a)().logIn("ana-token")
-	if got := b.get(elevationsPath); strings.Contains(got.body, `action="`+elevationsPath) {
+	if got := b.getPage(elevationsPath); strings.Contains(got.body, `action="`+elevationsPath) {
 		t.Errorf("forms without rights:\n%s", got.body)
 	}
 	a.setStatus(elevationsAPI, http.StatusForbidden)
-	if got := b.get(elevationsPath); got.status != http.StatusOK || !strings.Contains(got.body, "a platform admin enables them with platform.elevation") {
+	if got := b.getPage(elevationsPath); got.status != http.StatusOK || !strings.Contains(got.body, "a platform admin enables them with platform.elevation") {
 		t.Errorf("status %d:\n%s", got.status, got.body)
 	}
 }
@@ -140,7 +140,7 @@ func TestElevationsWithoutRights(t *testing.T) {
 func listChangesOf(t *testing.T, a *apiServer, method, path string) (all []string, dryRuns bool) {
 	t.Helper()
 	dryRuns = true
-	for _, r := range a.forget() {
+	for _, r := range a.takeRequests() {
 		if r.Method != method || r.URL.Path != path {
 			continue
 		}
@@ -162,9 +162,9 @@ func TestUseElevation(t *testing.T) {
 	a.objects["POST "+elevationsAPI] = makeElevation("ana-2", "ana", `{}`)
 	open := startDashboard(t, a)
 	b, another := open().logIn("ana-token"), open().logIn("ana-token")
-	a.forget()
+	a.takeRequests()
 	form := url.Values{"csrf": {b.findCSRF(elevationsPath)}, "confirmed": {"yes"}, "duration": {"1h"}, "reason": {"INC-42"}}
-	if got := b.send(http.MethodPost, elevationsPath, form, nil); got.status != http.StatusSeeOther {
+	if got := b.sendRequest(http.MethodPost, elevationsPath, form, nil); got.status != http.StatusSeeOther {
 		t.Fatalf("status %d:\n%s", got.status, got.body)
 	}
 	var request struct{ Spec struct{ PublicKey string } }
@@ -182,7 +182,7 @@ func TestUseElevation(t *testing.T) {
 			phase, time.Now().Add(time.Hour).UTC().Format(time.RFC3339), base64.StdEncoding.EncodeToString(sealed)))})
 	}
 	use := func(b *browser) response {
-		return b.send(http.MethodPost, elevationsPath+"/ana-2/use", url.Values{"csrf": {b.findCSRF("/namespaces/shop/try")}}, nil)
+		return b.sendRequest(http.MethodPost, elevationsPath+"/ana-2/use", url.Values{"csrf": {b.findCSRF("/namespaces/shop/try")}}, nil)
 	}
 	grant("Ended", nil)
 	if got := use(b); !strings.Contains(got.body, "the elevation is not active") {
@@ -193,24 +193,24 @@ func TestUseElevation(t *testing.T) {
 		t.Errorf("another key: status %d:\n%s", got.status, got.body)
 	}
 	grant("Active", sealed)
-	if got := another.get(elevationsPath); strings.Contains(got.body, "/use") || !strings.Contains(got.body, "encrypted for the browser") {
+	if got := another.getPage(elevationsPath); strings.Contains(got.body, "/use") || !strings.Contains(got.body, "encrypted for the browser") {
 		t.Errorf("another browser shows the form:\n%s", got.body)
 	}
 	if got := use(another); !strings.Contains(got.body, "encrypted for another browser") {
 		t.Errorf("another browser: status %d:\n%s", got.status, got.body)
 	}
-	if got := b.get(elevationsPath); !strings.Contains(got.body, elevationsPath+"/ana-2/use") || !strings.Contains(got.body, "granted (approved by eve): ana is elevated until") {
+	if got := b.getPage(elevationsPath); !strings.Contains(got.body, elevationsPath+"/ana-2/use") || !strings.Contains(got.body, "granted (approved by eve): ana is elevated until") {
 		t.Errorf("no form:\n%s", got.body)
 	}
 	before := b.findCSRF(elevationsPath)
 	if got := use(b); got.status != http.StatusSeeOther || got.header.Get("Location") != "/namespaces/shop" {
 		t.Fatalf("status %d:\n%s", got.status, got.body)
 	}
-	a.forget()
-	if got := b.get("/namespaces/shop"); got.status != http.StatusOK || !strings.Contains(got.body, `<span class="user">elevated</span>`) {
+	a.takeRequests()
+	if got := b.getPage("/namespaces/shop"); got.status != http.StatusOK || !strings.Contains(got.body, `<span class="user">elevated</span>`) {
 		t.Errorf("status %d:\n%s", got.status, got.body)
 	}
-	for _, r := range a.forget() {
+	for _, r := range a.takeRequests() {
 		if r.Header.Get("Authorization") != "Bearer elevated-token" {
 			t.Errorf("%s: %s", r.URL, r.Header.Get("Authorization"))
 		}
@@ -218,7 +218,7 @@ func TestUseElevation(t *testing.T) {
 	if b.findCSRF("/namespaces/shop/try") == before {
 		t.Error("the forms of the previous session are still valid")
 	}
-	b.send(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/namespaces/shop/try")}}, nil)
+	b.sendRequest(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/namespaces/shop/try")}}, nil)
 	b.logIn("ana-token")
 	if got := use(b); !strings.Contains(got.body, "encrypted for another browser") {
 		t.Errorf("after the logout: status %d:\n%s", got.status, got.body)

@@ -205,8 +205,8 @@ func (a *apiServer) serveWatch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// change replaces an object or a list, and sends an event to the watches of a path.
-func (a *apiServer) change(path, text, watched string) {
+// changeObject replaces an object or a list, and sends an event to the watches of a path.
+func (a *apiServer) changeObject(path, text, watched string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.objects[path] = text
@@ -231,8 +231,8 @@ func respondStatus(w http.ResponseWriter, code int) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "because"})
 }
 
-// forget returns the requests since the last call.
-func (a *apiServer) forget() []*http.Request {
+// takeRequests returns the requests since the last call.
+func (a *apiServer) takeRequests() []*http.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	requests := a.requests

@@ -35,8 +35,8 @@ func failWith(message string) string {
 	return string(text)
 }
 
-// echo writes the command to both streams.
-func echo(line string, stdout, stderr io.Writer) string {
+// runEcho writes the command to both streams.
+func runEcho(line string, stdout, stderr io.Writer) string {
 	_, _ = io.WriteString(stdout, "output of "+line+"\n")
 	_, _ = io.WriteString(stderr, "error of "+line+"\n")
 	return success
@@ -59,7 +59,7 @@ func (a *apiServer) serveExec(w http.ResponseWriter, r *http.Request) {
 	defer a.mu.Lock()
 	r = r.WithContext(klog.NewContext(r.Context(), logr.Discard())) // it would log each connection that the dashboard closes
 	if run == nil {
-		run = echo
+		run = runEcho
 	}
 	isWebSocket := wsstream.IsWebSocketRequest(r)
 	switch {

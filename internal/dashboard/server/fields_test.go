@@ -38,29 +38,29 @@ var visibleEscapes = map[string]string{"bidi": `shop\u202egnp\u2066`, "zero widt
 // with a harmless text, no invisible character, and a limited size.
 func TestFields(t *testing.T) {
 	h := startHostileServer(t)
-	h.set(func() { h.admins["ana"] = true }) // who sees each kind of object
+	h.changeServer(func() { h.admins["ana"] = true }) // who sees each kind of object
 	b := serveHandler(t, New(newOptions(t, h.apiServer)))().logIn("ana-token")
 	f := readFields(t)
 	original := maps.Clone(h.objects)
 	fill := func(name, text string) {
 		filled := maps.Clone(original)
-		maps.Copy(filled, f.fill(t, name, text))
-		h.set(func() { h.objects, h.requests = filled, nil })
+		maps.Copy(filled, f.fillFields(t, name, text))
+		h.changeServer(func() { h.objects, h.requests = filled, nil })
 	}
 	fill("", "")
-	missing := parsePage(t, b.get("/namespaces/nowhere").body)
+	missing := parsePage(t, b.getPage("/namespaces/nowhere").body)
 	harmless, shown, read := map[string]content{}, map[string][]string{}, map[string][]string{}
 	for _, path := range fieldPages {
-		got := b.get(path)
+		got := b.getPage(path)
 		if got.status != http.StatusOK {
 			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
 		}
 		harmless[path] = parsePage(t, got.body)
-		for _, r := range h.forget() {
+		for _, r := range h.takeRequests() {
 			read[r.URL.Path] = append(read[r.URL.Path], path)
 		}
 		for _, name := range f.names {
-			if strings.Contains(got.body, f.harmless(name)) {
+			if strings.Contains(got.body, f.getHarmlessText(name)) {
 				shown[name] = append(shown[name], path)
 			}
 		}
@@ -83,7 +83,7 @@ func TestFields(t *testing.T) {
 					paths = read[f.findObject(name)]
 				}
 				for _, path := range paths {
-					got := b.get(path)
+					got := b.getPage(path)
 					pages++
 					if got.status != http.StatusOK {
 						errors++ // the API server does not accept such a name, and the client refuses it
@@ -106,57 +106,59 @@ func TestFields(t *testing.T) {
 // identity provider.
 func TestRequestFields(t *testing.T) {
 	h := startHostileServer(t)
-	h.set(func() { h.admins["ana"] = true })
+	h.changeServer(func() { h.admins["ana"] = true })
 	p, o := startProvider(t, h.apiServer)
 	open := serveHandler(t, New(o))
 	b := open().logIn("ana-token")
 	csrf := b.findCSRF(webPath)
 	post := func(path string, form url.Values) response {
 		form.Set("csrf", csrf)
-		return b.send(http.MethodPost, path, form, nil)
+		return b.sendRequest(http.MethodPost, path, form, nil)
 	}
 	escaped := url.QueryEscape
 	visits := map[string]func(t *testing.T, text string) []response{
 		"namespace in the path": func(_ *testing.T, text string) []response {
-			return []response{b.get("/namespaces/" + url.PathEscape(text))}
+			return []response{b.getPage("/namespaces/" + url.PathEscape(text))}
 		},
 		"kind in the path": func(_ *testing.T, text string) []response {
-			return []response{b.get("/namespaces/shop/workloads/" + url.PathEscape(text) + "/web")}
+			return []response{b.getPage("/namespaces/shop/workloads/" + url.PathEscape(text) + "/web")}
 		},
 		"name in the path": func(_ *testing.T, text string) []response {
-			return []response{b.get("/namespaces/shop/workloads/pod/" + url.PathEscape(text))}
+			return []response{b.getPage("/namespaces/shop/workloads/pod/" + url.PathEscape(text))}
 		},
 		"container in the address": func(_ *testing.T, text string) []response {
-			return []response{b.get("/namespaces/shop/workloads/pod/web-1?container=" + escaped(text)), b.get("/namespaces/shop/workloads/pod/web-1/log?container=" + escaped(text))}
+			return []response{b.getPage("/namespaces/shop/workloads/pod/web-1?container=" + escaped(text)), b.getPage("/namespaces/shop/workloads/pod/web-1/log?container=" + escaped(text))}
 		},
-		"search": func(_ *testing.T, text string) []response { return []response{b.get("/tenants?q=" + escaped(text))} },
+		"search": func(_ *testing.T, text string) []response {
+			return []response{b.getPage("/tenants?q=" + escaped(text))}
+		},
 		"name of an option": func(_ *testing.T, text string) []response {
-			return []response{b.get("/tenants?" + escaped(text) + "=1&not-ready=" + escaped(text))}
+			return []response{b.getPage("/tenants?" + escaped(text) + "=1&not-ready=" + escaped(text))}
 		},
 		"namespace to open": func(_ *testing.T, text string) []response {
-			return []response{b.get("/open?namespace=" + escaped(text))}
+			return []response{b.getPage("/open?namespace=" + escaped(text))}
 		},
 		"page after the login": func(t *testing.T, text string) []response {
-			all := []response{open().get("/login?next=" + escaped(text)), b.get("/login?next=" + escaped(text))}
+			all := []response{open().getPage("/login?next=" + escaped(text)), b.getPage("/login?next=" + escaped(text))}
 			if someone := open(); all[0].status == http.StatusOK {
 				all = append(all, someone.finishLogin(p.Authorize(t, someone.startLogin("/"+text), "ana")))
 			}
 			return all
 		},
 		"page before the login": func(_ *testing.T, text string) []response {
-			return []response{open().get("/namespaces/" + url.PathEscape(text))}
+			return []response{open().getPage("/namespaces/" + url.PathEscape(text))}
 		},
 		"token": func(_ *testing.T, text string) []response {
 			stranger := open()
-			return []response{stranger.send(http.MethodPost, "/login", url.Values{"csrf": {stranger.findCSRF("/login")}, "token": {text}, "next": {text}}, nil)}
+			return []response{stranger.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {stranger.findCSRF("/login")}, "token": {text}, "next": {text}}, nil)}
 		},
 		"user and group of a token": func(_ *testing.T, text string) []response {
-			h.set(func() { h.user = text })
-			defer h.set(func() { h.user = "" })
+			h.changeServer(func() { h.user = text })
+			defer h.changeServer(func() { h.user = "" })
 			someone := open()
-			all := []response{someone.send(http.MethodPost, "/login", url.Values{"csrf": {someone.findCSRF("/login")}, "token": {"ana-token"}}, nil)}
+			all := []response{someone.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {someone.findCSRF("/login")}, "token": {"ana-token"}}, nil)}
 			if all[0].status == http.StatusSeeOther {
-				all = append(all, someone.get("/"), someone.get("/namespaces/shop/access"))
+				all = append(all, someone.getPage("/"), someone.getPage("/namespaces/shop/access"))
 			}
 			return all
 		},
@@ -167,8 +169,8 @@ func TestRequestFields(t *testing.T) {
 			return []response{post(webPath+"/"+url.PathEscape(text), url.Values{})}
 		},
 		"refusal and warning of the API server": func(_ *testing.T, text string) []response {
-			h.set(func() { h.refusal = text })
-			defer h.set(func() { h.refusal = "harmless" })
+			h.changeServer(func() { h.refusal = text })
+			defer h.changeServer(func() { h.refusal = "harmless" })
 			const manifest = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}`
 			return []response{post(webPath+"/restart", url.Values{}), post("/namespaces/shop/try", url.Values{"manifests": {manifest}})}
 		},
@@ -203,13 +205,13 @@ func TestRequestFields(t *testing.T) {
 			t.Helper()
 			back := p.Authorize(t, b.startLogin("/"), "ana")
 			query := url.Values{"error": {text}, "error_description": {text}, "state": {back.Query().Get("state")}, "iss": {p.Issuer}}
-			return []response{b.get("/login/callback?" + query.Encode()), b.get("/login/callback?" + url.Values{"state": {text}, "code": {text}, "iss": {text}}.Encode())}
+			return []response{b.getPage("/login/callback?" + query.Encode()), b.getPage("/login/callback?" + url.Values{"state": {text}, "code": {text}, "iss": {text}}.Encode())}
 		},
 	}
 	// errors are the pages of errors, which a text may cause.
 	var errors []content
 	someone := open()
-	refusedLogin := someone.send(http.MethodPost, "/login", url.Values{"csrf": {someone.findCSRF("/login")}, "token": {"no token"}}, nil)
+	refusedLogin := someone.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {someone.findCSRF("/login")}, "token": {"no token"}}, nil)
 	longOutput := func() response {
 		h.setProgram(func(_ string, stdout, _ io.Writer) string {
 			_, _ = io.WriteString(stdout, strings.Repeat("x", 2*page.LongestOutput))
@@ -218,7 +220,7 @@ func TestRequestFields(t *testing.T) {
 		return post(runPath, url.Values{"container": {"main"}, "command": {"id"}})
 	}
 	for _, got := range []response{
-		longOutput(), post(runPath, url.Values{"container": {"main"}}), b.get("/namespaces/nowhere"), open().get("/no-such-page"), refusedLogin, post("/namespaces/shop/try", url.Values{"manifests": {"{"}}),
+		longOutput(), post(runPath, url.Values{"container": {"main"}}), b.getPage("/namespaces/nowhere"), open().getPage("/no-such-page"), refusedLogin, post("/namespaces/shop/try", url.Values{"manifests": {"{"}}),
 	} {
 		errors = append(errors, parsePage(t, got.body))
 	}

@@ -63,8 +63,8 @@ func startHostileServer(t *testing.T) *hostileServer {
 	return h
 }
 
-// set changes the server while it serves requests.
-func (h *hostileServer) set(change func()) {
+// changeServer changes the server while it serves requests.
+func (h *hostileServer) changeServer(change func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	change()
@@ -73,7 +73,7 @@ func (h *hostileServer) set(change func()) {
 // ServeHTTP implements http.Handler.
 func (h *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var user, refusal string
-	h.set(func() { user, refusal = h.user, h.refusal })
+	h.changeServer(func() { user, refusal = h.user, h.refusal })
 	respond := func(code int, document map[string]any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
@@ -130,14 +130,15 @@ func readFields(t *testing.T) *fields {
 	return f
 }
 
-// fill returns the objects with a text in one field, and a harmless text of its own in each other one.
-func (f *fields) fill(t *testing.T, name, text string) map[string]string {
+// fillFields returns the objects with a text in one field, and a harmless text of its own in each
+// other one.
+func (f *fields) fillFields(t *testing.T, name, text string) map[string]string {
 	t.Helper()
 	filled := maps.Clone(f.objects)
 	for path, object := range filled {
 		filled[path] = signed.ReplaceAllStringFunc(object, func(found string) string {
 			field := strings.Trim(found, "§")
-			value := f.harmless(field)
+			value := f.getHarmlessText(field)
 			if field == name {
 				value = text
 			}
@@ -164,8 +165,9 @@ func (f *fields) findObject(name string) string {
 	return ""
 }
 
-// harmless returns the text that only this field has. It is valid in each field, and no part of another one.
-func (f *fields) harmless(name string) string {
+// getHarmlessText returns the text that only this field has. It is valid in each field, and no part
+// of another one.
+func (f *fields) getHarmlessText(name string) string {
 	return "field-" + string(rune('a'+slices.Index(f.names, name)/26)) + string(rune('a'+slices.Index(f.names, name)%26)) + "-x"
 }
 

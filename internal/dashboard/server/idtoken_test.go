@@ -83,17 +83,17 @@ func TestProviderFailures(t *testing.T) {
 	}
 	o.Provider = newProvider(t, p)
 	down := serveHandler(t, New(o))()
-	if got := down.get(startPath); got.status != http.StatusBadGateway || !strings.Contains(got.body, "login at the identity provider failed") {
+	if got := down.getPage(startPath); got.status != http.StatusBadGateway || !strings.Contains(got.body, "login at the identity provider failed") {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
 	p.Change(func() {
 		p.Down, p.ChangeMetadata = false, func(m map[string]any) { m["token_endpoint"] = "http://login.example.org/token" }
 	})
-	if got := down.get(startPath); got.status != http.StatusBadGateway {
+	if got := down.getPage(startPath); got.status != http.StatusBadGateway {
 		t.Errorf("a token endpoint without TLS: status %d", got.status)
 	}
 	p.Change(func() { p.ChangeMetadata = nil })
-	if got := down.get(startPath); got.status != http.StatusSeeOther {
+	if got := down.getPage(startPath); got.status != http.StatusSeeOther {
 		t.Errorf("the provider answers again, and the dashboard does not: status %d", got.status)
 	}
 }

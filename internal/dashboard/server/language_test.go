@@ -17,14 +17,14 @@ func TestLanguage(t *testing.T) {
 		"/namespaces/shop/workloads/pod/web-1": {`<html lang="de">`, "Dasselbe im Terminal", "waits for ", "croft why pod/web-1 -n shop"},
 		"/nowhere":                             {`<html lang="de">`, "Nicht gefunden"},
 	} {
-		got := b.send(http.MethodGet, path, nil, german)
+		got := b.sendRequest(http.MethodGet, path, nil, german)
 		for _, part := range parts {
 			if !strings.Contains(got.body, part) {
 				t.Errorf("%s: no %s:\n%s", path, part, got.body)
 			}
 		}
 	}
-	if got := b.get("/namespaces/shop"); !strings.Contains(got.body, `<html lang="en">`) || !strings.Contains(got.body, "The same in a terminal") {
+	if got := b.getPage("/namespaces/shop"); !strings.Contains(got.body, `<html lang="en">`) || !strings.Contains(got.body, "The same in a terminal") {
 		t.Errorf("without a preference:\n%s", got.body)
 	}
 	// Another version than the page's would make the script load the page again and again.
@@ -44,7 +44,7 @@ func TestLanguage(t *testing.T) {
 	for scanner := bufio.NewScanner(stream.Body); !found && scanner.Scan(); {
 		version, found = strings.CutPrefix(scanner.Text(), "data: ")
 	}
-	body := b.send(http.MethodGet, "/namespaces/shop", nil, german).body
+	body := b.sendRequest(http.MethodGet, "/namespaces/shop", nil, german).body
 	if shown := versionAttribute.FindStringSubmatch(body); shown == nil || shown[1] != version {
 		t.Errorf("the stream has version %q:\n%s", version, body)
 	}

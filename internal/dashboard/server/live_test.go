@@ -71,8 +71,8 @@ func (b *browser) openStream(path string) *eventStream {
 	return s
 }
 
-// next returns the next version; empty after the end of the stream.
-func (s *eventStream) next() string {
+// awaitVersion returns the next version; empty after the end of the stream.
+func (s *eventStream) awaitVersion() string {
 	s.t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -92,7 +92,7 @@ var versionAttribute = regexp.MustCompile(`<main id="main" data-version="([0-9a-
 // findVersion returns the version of a page; empty if it is not live.
 func (b *browser) findVersion(path string) string {
 	b.t.Helper()
-	found := versionAttribute.FindStringSubmatch(b.get(path).body)
+	found := versionAttribute.FindStringSubmatch(b.getPage(path).body)
 	if found == nil {
 		return ""
 	}
@@ -118,9 +118,9 @@ func TestLive(t *testing.T) {
 	a := startAPIServer(t)
 	b := startLive(t, a, nil)().logIn("ana-token")
 	first := b.findVersion("/namespaces/shop/workloads")
-	a.forget()
+	a.takeRequests()
 	s := b.openStream("/namespaces/shop/workloads")
-	if got := s.next(); got != first || first == "" {
+	if got := s.awaitVersion(); got != first || first == "" {
 		t.Fatalf("the stream begins with %q, the page has %q", got, first)
 	}
 	if kind := s.header.Get("Content-Type"); s.status != http.StatusOK || kind != "text/event-stream" || s.header.Get("Cache-Control") != "no-store" {
@@ -128,17 +128,17 @@ func TestLive(t *testing.T) {
 	}
 	watched := []string{podsPath, "/apis/apps/v1/namespaces/shop/deployments", "/apis/apps/v1/namespaces/shop/statefulsets"}
 	a.waitForWatches(t, watched...)
-	if n := len(a.forget()); n != 6 {
+	if n := len(a.takeRequests()); n != 6 {
 		t.Errorf("%d requests, want three lists and three watches", n)
 	}
 	// The page is the same after this change.
-	a.change(podsPath, a.objects[podsPath], podsPath)
-	a.change(podsPath, runningPods, podsPath)
-	second := s.next()
+	a.changeObject(podsPath, a.objects[podsPath], podsPath)
+	a.changeObject(podsPath, runningPods, podsPath)
+	second := s.awaitVersion()
 	if second == first || second != b.findVersion("/namespaces/shop/workloads") {
 		t.Errorf("version %q after %q, the page has %q", second, first, b.findVersion("/namespaces/shop/workloads"))
 	}
-	for _, r := range a.forget() {
+	for _, r := range a.takeRequests() {
 		if r.URL.Query().Get("watch") != "" {
 			t.Errorf("another watch of %s, though the first one is open", r.URL)
 		}
@@ -147,11 +147,11 @@ func TestLive(t *testing.T) {
 	for _, path := range watched {
 		a.setStatus(path, http.StatusForbidden)
 	}
-	a.change(podsPath, runningPods, podsPath)
-	if got := s.next(); got != versionMissing {
+	a.changeObject(podsPath, runningPods, podsPath)
+	if got := s.awaitVersion(); got != versionMissing {
 		t.Errorf("got %q after the loss of the rights", got)
 	}
-	if got := s.next(); got != "" {
+	if got := s.awaitVersion(); got != "" {
 		t.Errorf("%q after the end", got)
 	}
 }
@@ -169,13 +169,13 @@ func TestLiveWithoutWatches(t *testing.T) {
 				interrupt(a)
 			}
 			s := b.openStream("/namespaces/shop/workloads")
-			first := s.next()
+			first := s.awaitVersion()
 			if interrupt == nil {
 				a.waitForWatches(t, podsPath)
 				a.endWatches(podsPath)
 			}
-			a.change(podsPath, runningPods, "")
-			if got := s.next(); got == first || got == "" {
+			a.changeObject(podsPath, runningPods, "")
+			if got := s.awaitVersion(); got == first || got == "" {
 				t.Errorf("got %q after %q", got, first)
 			}
 			if interrupt == nil {
@@ -190,13 +190,13 @@ func TestLiveEnds(t *testing.T) {
 	const path = "/namespaces/shop/workloads"
 	for name, end := range map[string]func(*testing.T, *apiServer, *browser, *dashboard){
 		"logout": func(t *testing.T, _ *apiServer, b *browser, _ *dashboard) {
-			if got := b.send(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/")}}, nil); got.status != http.StatusSeeOther {
+			if got := b.sendRequest(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/")}}, nil); got.status != http.StatusSeeOther {
 				t.Errorf("logout: status %d", got.status)
 			}
 		},
 		"the cluster refuses the token": func(_ *testing.T, a *apiServer, _ *browser, _ *dashboard) {
 			a.setStatus(podsPath, http.StatusUnauthorized)
-			a.change(podsPath, runningPods, podsPath)
+			a.changeObject(podsPath, runningPods, podsPath)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,10 +204,10 @@ func TestLiveEnds(t *testing.T) {
 			var d *dashboard
 			b := startLive(t, a, func(started *dashboard) { d = started })().logIn("ana-token")
 			s := b.openStream(path)
-			s.next()
+			s.awaitVersion()
 			a.waitForWatches(t, podsPath)
 			end(t, a, b, d)
-			if got := s.next(); got != "" {
+			if got := s.awaitVersion(); got != "" {
 				t.Errorf("the stream continues with %q", got)
 			}
 			if again := b.openStream(path); again.status != http.StatusUnauthorized {
@@ -218,16 +218,16 @@ func TestLiveEnds(t *testing.T) {
 	t.Run("the process stops", func(t *testing.T) {
 		stop := make(chan struct{})
 		s := startLive(t, startAPIServer(t), func(d *dashboard) { d.Stopping = stop })().logIn("ana-token").openStream(path)
-		s.next()
+		s.awaitVersion()
 		close(stop)
-		if got := s.next(); got != "" {
+		if got := s.awaitVersion(); got != "" {
 			t.Errorf("the stream continues with %q", got)
 		}
 	})
 	t.Run("its lifetime ends", func(t *testing.T) {
 		b := startLive(t, startAPIServer(t), func(d *dashboard) { d.pace.lifetime = 50 * time.Millisecond })().logIn("ana-token")
 		first := b.openStream(path)
-		for version := first.next(); version != ""; version = first.next() {
+		for version := first.awaitVersion(); version != ""; version = first.awaitVersion() {
 		}
 		if again := b.openStream(path); again.status != http.StatusOK {
 			t.Errorf("another stream: status %d", again.status)
@@ -268,7 +268,7 @@ func TestLiveIsPrivate(t *testing.T) {
 	a := startAPIServer(t)
 	open := startLive(t, a, nil)
 	ana, bob := open().logIn("ana-token"), open().logIn("bob-token")
-	reference := ana.get("/namespaces/nowhere")
+	reference := ana.getPage("/namespaces/nowhere")
 	for _, path := range pagePaths {
 		if !strings.HasPrefix(path, "/namespaces/") {
 			continue
@@ -278,22 +278,22 @@ func TestLiveIsPrivate(t *testing.T) {
 		if strings.Contains(path, "?") {
 			separator = "&"
 		}
-		if got := ana.get(path + separator + "live=1"); got.status != http.StatusNotFound || got.body != reference.body {
+		if got := ana.getPage(path + separator + "live=1"); got.status != http.StatusNotFound || got.body != reference.body {
 			t.Errorf("%s: status %d:\n%s", path, got.status, got.body)
 		}
 	}
-	a.forget()
+	a.takeRequests()
 	streams := map[string]*eventStream{"ana-token": ana.openStream("/namespaces/shop"), "bob-token": bob.openStream("/namespaces/bank")}
 	versions := map[string]string{}
 	for token, s := range streams {
-		versions[token] = s.next()
+		versions[token] = s.awaitVersion()
 	}
 	a.waitForWatches(t, podsPath, "/api/v1/namespaces/bank/pods")
-	a.change(podsPath, runningPods, podsPath)
-	if got := streams["ana-token"].next(); got == versions["ana-token"] {
+	a.changeObject(podsPath, runningPods, podsPath)
+	if got := streams["ana-token"].awaitVersion(); got == versions["ana-token"] {
 		t.Error("the change is not reported")
 	}
-	for _, r := range a.forget() {
+	for _, r := range a.takeRequests() {
 		want := "Bearer ana-token"
 		if strings.Contains(r.URL.Path, "/bank/") {
 			want = "Bearer bob-token"
@@ -340,13 +340,13 @@ func TestLiveLimits(t *testing.T) {
 	streams := make([]*eventStream, mostUserStreams)
 	for i := range streams {
 		streams[i] = b.openStream("/")
-		streams[i].next()
+		streams[i].awaitVersion()
 	}
 	second := open().logIn("ana-token")
 	if got := second.openStream("/"); got.status != http.StatusTooManyRequests {
 		t.Errorf("over the limit, with another session: status %d", got.status)
 	}
-	if got := second.get("/"); got.status != http.StatusOK {
+	if got := second.getPage("/"); got.status != http.StatusOK {
 		t.Errorf("a page over the limit of streams: status %d", got.status)
 	}
 	if got := open().logIn("bob-token").openStream("/"); got.status != http.StatusOK {
@@ -375,7 +375,7 @@ func TestLiveOutlastsPages(t *testing.T) {
 			server.EnableHTTP2 = http2
 			server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
 			s := serveWith(t, server)().logIn("ana-token").openStream("/namespaces/shop/workloads")
-			s.next()
+			s.awaitVersion()
 			for range 40 { // at least 600 milliseconds
 				line, ok := <-s.lines
 				for ok && line == "" {
@@ -386,8 +386,8 @@ func TestLiveOutlastsPages(t *testing.T) {
 				}
 			}
 			a.waitForWatches(t, podsPath)
-			a.change(podsPath, runningPods, podsPath)
-			if s.next() == "" {
+			a.changeObject(podsPath, runningPods, podsPath)
+			if s.awaitVersion() == "" {
 				t.Error("the stream has ended")
 			}
 		})

@@ -25,7 +25,7 @@ func TestLogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := open()
-			got := b.send(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {c.token}}, nil)
+			got := b.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {c.token}}, nil)
 			if got.status != c.status || !strings.Contains(got.body, c.says) {
 				t.Errorf("status %d, want %d with %q:\n%s", got.status, c.status, c.says, got.body)
 			}
@@ -40,7 +40,7 @@ func TestLogin(t *testing.T) {
 	t.Run("too large for cookies", func(t *testing.T) {
 		a.users["large"+strings.Repeat("a", 50_000)] = "ana"
 		b := open()
-		got := b.send(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {"large" + strings.Repeat("a", 50_000)}}, nil)
+		got := b.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {"large" + strings.Repeat("a", 50_000)}}, nil)
 		if got.status != http.StatusRequestEntityTooLarge || b.isLoggedIn() {
 			t.Errorf("status %d:\n%s", got.status, got.body)
 		}
@@ -56,7 +56,7 @@ func TestLogin(t *testing.T) {
 		a.setStatus("/apis/authentication.k8s.io/v1/selfsubjectreviews", http.StatusInternalServerError)
 		defer a.setStatus("/apis/authentication.k8s.io/v1/selfsubjectreviews", 0)
 		b := open()
-		if got := b.send(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {"ana-token"}}, nil); got.status != http.StatusBadGateway || b.isLoggedIn() {
+		if got := b.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {"ana-token"}}, nil); got.status != http.StatusBadGateway || b.isLoggedIn() {
 			t.Errorf("status %d:\n%s", got.status, got.body)
 		}
 	})
@@ -73,7 +73,7 @@ func TestLogOut(t *testing.T) {
 	if before == after {
 		t.Error("the session keeps the text of its forms after the login")
 	}
-	if got := b.send(http.MethodPost, "/logout", url.Values{"csrf": {after}}, nil); got.status != http.StatusSeeOther || b.isLoggedIn() {
+	if got := b.sendRequest(http.MethodPost, "/logout", url.Values{"csrf": {after}}, nil); got.status != http.StatusSeeOther || b.isLoggedIn() {
 		t.Errorf("status %d, logged in: %t", got.status, b.isLoggedIn())
 	}
 }
@@ -106,7 +106,7 @@ func TestForgedForms(t *testing.T) {
 			if c.csrf != "" {
 				form.Set("csrf", strings.ReplaceAll(c.csrf, "OWN", own))
 			}
-			if got := b.send(http.MethodPost, "/logout"+strings.ReplaceAll(c.query, "OWN", own), form, c.headers); got.status != http.StatusForbidden || !b.isLoggedIn() {
+			if got := b.sendRequest(http.MethodPost, "/logout"+strings.ReplaceAll(c.query, "OWN", own), form, c.headers); got.status != http.StatusForbidden || !b.isLoggedIn() {
 				t.Errorf("logout: status %d, logged in: %t", got.status, b.isLoggedIn())
 			}
 			visitor := open()
@@ -115,21 +115,21 @@ func TestForgedForms(t *testing.T) {
 			if c.csrf != "" {
 				form.Set("csrf", strings.ReplaceAll(c.csrf, "OWN", own))
 			}
-			if got := visitor.send(http.MethodPost, "/login"+strings.ReplaceAll(c.query, "OWN", own), form, c.headers); got.status != http.StatusForbidden || visitor.isLoggedIn() {
+			if got := visitor.sendRequest(http.MethodPost, "/login"+strings.ReplaceAll(c.query, "OWN", own), form, c.headers); got.status != http.StatusForbidden || visitor.isLoggedIn() {
 				t.Errorf("login: status %d, logged in: %t", got.status, visitor.isLoggedIn())
 			}
 		})
 	}
 	t.Run("no cookies", func(t *testing.T) {
 		b := open()
-		if got := b.send(http.MethodPost, "/login", url.Values{"csrf": {""}, "token": {"bob-token"}}, nil); got.status != http.StatusForbidden || b.isLoggedIn() {
+		if got := b.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {""}, "token": {"bob-token"}}, nil); got.status != http.StatusForbidden || b.isLoggedIn() {
 			t.Errorf("status %d, logged in: %t", got.status, b.isLoggedIn())
 		}
 	})
 	t.Run("a large form", func(t *testing.T) {
 		b := open()
 		form := url.Values{"csrf": {b.findCSRF("/login")}, "token": {"bob-token"}, "x": {strings.Repeat("a", 2*largestForm)}}
-		if got := b.send(http.MethodPost, "/login", form, nil); got.status != http.StatusForbidden || b.isLoggedIn() {
+		if got := b.sendRequest(http.MethodPost, "/login", form, nil); got.status != http.StatusForbidden || b.isLoggedIn() {
 			t.Errorf("status %d, logged in: %t", got.status, b.isLoggedIn())
 		}
 	})
@@ -145,16 +145,16 @@ func TestOpenRedirects(t *testing.T) {
 	} {
 		b := open()
 		form := url.Values{"csrf": {b.findCSRF("/login?next=" + url.QueryEscape(next))}, "token": {"ana-token"}, "next": {next}}
-		if got := b.send(http.MethodPost, "/login", form, nil).header.Get("Location"); got != want {
+		if got := b.sendRequest(http.MethodPost, "/login", form, nil).header.Get("Location"); got != want {
 			t.Errorf("after the login, %q leads to %q, want %q", next, got, want)
 		}
-		if got := b.get("/login?next=" + url.QueryEscape(next)).header.Get("Location"); got != want {
+		if got := b.getPage("/login?next=" + url.QueryEscape(next)).header.Get("Location"); got != want {
 			t.Errorf("with a session, %q leads to %q, want %q", next, got, want)
 		}
 	}
 	b := open()
 	for _, path := range []string{"//evil.example", "//evil.example/..", "/%5Cevil.example", "/namespaces//..//evil.example"} {
-		if location := b.get(path).header.Get("Location"); strings.HasPrefix(location, "//") || strings.HasPrefix(location, "/\\") || strings.Contains(location, "://") {
+		if location := b.getPage(path).header.Get("Location"); strings.HasPrefix(location, "//") || strings.HasPrefix(location, "/\\") || strings.Contains(location, "://") {
 			t.Errorf("%s leads to %s", path, location)
 		}
 	}

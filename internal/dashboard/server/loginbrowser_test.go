@@ -43,7 +43,7 @@ func newProvider(t *testing.T, p *providertest.Provider) *provider.Provider {
 // startLogin begins a login, and returns the URL of the authorization request.
 func (b *browser) startLogin(next string) string {
 	b.t.Helper()
-	got := b.get(startPath + "?next=" + url.QueryEscape(next))
+	got := b.getPage(startPath + "?next=" + url.QueryEscape(next))
 	if got.status != http.StatusSeeOther {
 		b.t.Fatalf("status %d: %s", got.status, got.body)
 	}
@@ -56,7 +56,7 @@ func (b *browser) finishLogin(back *url.URL) response {
 	if !strings.HasPrefix(back.String(), publicURL+"/login/callback?") {
 		b.t.Fatalf("the provider redirects to %s", back)
 	}
-	return b.get(back.RequestURI())
+	return b.getPage(back.RequestURI())
 }
 
 // logInAt logs in at the provider.
@@ -68,8 +68,8 @@ func (b *browser) logInAt(p *providertest.Provider, user string) *browser {
 	return b
 }
 
-// cookieNamed returns a cookie of the browser.
-func (b *browser) cookieNamed(name string) *http.Cookie {
+// findCookie returns a cookie of the browser.
+func (b *browser) findCookie(name string) *http.Cookie {
 	b.t.Helper()
 	for _, c := range b.listCookies() {
 		if c.Name == name {

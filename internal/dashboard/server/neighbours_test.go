@@ -68,22 +68,22 @@ type observed struct {
 	requests       string
 }
 
-// observe sends a request with a namespace and the name of an object. Both are replaced in the result,
-// since requests and addresses repeat them.
-func observe(a *apiServer, b *browser, csrf string, to address, namespace, name string) observed {
+// observeRequest sends a request with a namespace and the name of an object. Both are replaced in
+// the result, since requests and addresses repeat them.
+func observeRequest(a *apiServer, b *browser, csrf string, to address, namespace, name string) observed {
 	b.t.Helper()
 	form := maps.Clone(to.form)
 	if to.method == http.MethodPost {
 		form.Set("csrf", csrf)
 	}
-	a.forget()
+	a.takeRequests()
 	insert := strings.NewReplacer("NS", namespace, "NAME", name)
-	got := b.send(to.method, insert.Replace(to.path), form, nil)
+	got := b.sendRequest(to.method, insert.Replace(to.path), form, nil)
 	o := observed{status: got.status, body: strings.ReplaceAll(got.body, namespace, "NS"), location: strings.ReplaceAll(got.header.Get("Location"), namespace, "NS")}
 	headers := slices.Sorted(maps.Keys(got.header))
 	o.headers = strings.Join(headers, " ")
 	var requests []string
-	for _, r := range a.forget() {
+	for _, r := range a.takeRequests() {
 		path := strings.ReplaceAll(r.URL.RequestURI(), "/namespaces/"+namespace, "/namespaces/NS")
 		if name != "" {
 			path = strings.ReplaceAll(path, "/"+name, "/NAME")
@@ -109,15 +109,15 @@ func TestNeighbours(t *testing.T) {
 	for user, token := range map[string]string{"a neighbour": "bob-token", "a stranger": "eve-token"} {
 		b := open().logIn(token)
 		csrf := b.findCSRF("/no-such-page")
-		missing := b.get("/no-such-page")
+		missing := b.getPage("/no-such-page")
 		for _, to := range addresses {
 			t.Run(user+" "+to.method+" "+to.path, func(t *testing.T) {
-				hidden := observe(a, b, csrf, to, "shop", to.name)
+				hidden := observeRequest(a, b, csrf, to, "shop", to.name)
 				for _, other := range [][2]string{{"nowhere", to.name}, {"shop", "no-such-name"}, {"nowhere", "no-such-name"}} {
 					if to.name == "" && other[1] != "" {
 						continue
 					}
-					if got := observe(a, b, csrf, to, other[0], other[1]); got != hidden {
+					if got := observeRequest(a, b, csrf, to, other[0], other[1]); got != hidden {
 						t.Errorf("namespace %s, name %s: %+v\nwant\n%+v", other[0], other[1], got, hidden)
 					}
 				}

@@ -15,8 +15,8 @@ func TestProviderLogin(t *testing.T) {
 	a := startAPIServer(t)
 	p, o := startProvider(t, a)
 	b := serveHandler(t, New(o))()
-	page := b.get("/namespaces/shop/quota")
-	page = b.get(page.header.Get("Location"))
+	page := b.getPage("/namespaces/shop/quota")
+	page = b.getPage(page.header.Get("Location"))
 	for _, part := range []string{`href="/login/start?next=%2Fnamespaces%2Fshop%2Fquota"`, `name="token"`} {
 		if !strings.Contains(page.body, part) {
 			t.Errorf("the login page has no %s:\n%s", part, page.body)
@@ -38,7 +38,7 @@ func TestProviderLogin(t *testing.T) {
 			t.Errorf("two logins have the same %s", name)
 		}
 	}
-	got := b.get(startPath)
+	got := b.getPage(startPath)
 	if c := got.header.Values("Set-Cookie"); len(c) != 1 || !strings.HasPrefix(c[0], attemptCookie+"=") ||
 		!strings.HasSuffix(c[0], "; Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax") {
 		t.Errorf("the cookies of a login are %q", c)
@@ -48,7 +48,7 @@ func TestProviderLogin(t *testing.T) {
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/namespaces/shop/quota" {
 		t.Fatalf("status %d, location %q: %s", got.status, got.header.Get("Location"), got.body)
 	}
-	if page := b.get("/namespaces/shop/quota"); page.status != http.StatusOK || !strings.Contains(page.body, ">ana<") {
+	if page := b.getPage("/namespaces/shop/quota"); page.status != http.StatusOK || !strings.Contains(page.body, ">ana<") {
 		t.Errorf("status %d: %s", page.status, page.body)
 	}
 	if b.findCSRF("/") == before {
@@ -91,7 +91,7 @@ func TestForeignLogins(t *testing.T) {
 			q.Set("code", p.Authorize(t, open().startLogin("/"), "bob").Query().Get("code"))
 		},
 		"with the cookie of a session": func(_ url.Values, b *browser) {
-			c := open().logIn("bob-token").cookieNamed(sessionCookie)
+			c := open().logIn("bob-token").findCookie(sessionCookie)
 			_, value, _ := strings.Cut(c.Value, ".")
 			_, value, _ = strings.Cut(value, ".")
 			b.setCookies(&http.Cookie{Name: attemptCookie, Value: value})
@@ -116,7 +116,7 @@ func TestForeignLogins(t *testing.T) {
 	t.Run("a login that is no session", func(t *testing.T) {
 		b := open()
 		b.startLogin("/")
-		b.setCookies(&http.Cookie{Name: sessionCookie, Value: "1.x." + b.cookieNamed(attemptCookie).Value})
+		b.setCookies(&http.Cookie{Name: sessionCookie, Value: "1.x." + b.findCookie(attemptCookie).Value})
 		if b.isLoggedIn() {
 			t.Error("the cookie of a login is a session")
 		}
@@ -193,10 +193,10 @@ func TestTokenLoginOff(t *testing.T) {
 	_, o := startProvider(t, a)
 	o.TokenLogin = false
 	b := serveHandler(t, New(o))()
-	if page := b.get("/login"); strings.Contains(page.body, "<form") || !strings.Contains(page.body, startPath) {
+	if page := b.getPage("/login"); strings.Contains(page.body, "<form") || !strings.Contains(page.body, startPath) {
 		t.Errorf("the login page is %s", page.body)
 	}
-	if got := b.send(http.MethodPost, "/login", url.Values{"token": {"ana-token"}}, nil); got.status != http.StatusMethodNotAllowed || b.isLoggedIn() {
+	if got := b.sendRequest(http.MethodPost, "/login", url.Values{"token": {"ana-token"}}, nil); got.status != http.StatusMethodNotAllowed || b.isLoggedIn() {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
 }

@@ -34,7 +34,7 @@ func TestRealProvider(t *testing.T) {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	expireToken(b, o.Keys)
-	if got := b.get("/namespaces/shop/quota"); got.status != http.StatusOK || !strings.Contains(got.body, ">jane<") {
+	if got := b.getPage("/namespaces/shop/quota"); got.status != http.StatusOK || !strings.Contains(got.body, ">jane<") {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
 	after, err := o.Keys.Open(b.listCookies(), time.Now())
@@ -45,7 +45,7 @@ func TestRealProvider(t *testing.T) {
 	if refused.status != http.StatusForbidden || !strings.Contains(refused.body, "refused the login") {
 		t.Errorf("a cancelled login: status %d: %s", refused.status, refused.body)
 	}
-	got := b.send(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/namespaces/shop")}}, nil)
+	got := b.sendRequest(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/namespaces/shop")}}, nil)
 	if end := got.header.Get("Refresh"); !strings.HasPrefix(end, "0; url="+p.Issuer+"/session/end?client_id=dashboard&") || b.isLoggedIn() {
 		t.Errorf("status %d, Refresh %q", got.status, end)
 	}

@@ -37,13 +37,13 @@ func TestRenewal(t *testing.T) {
 	b := serveHandler(t, New(o))().logInAt(p, "ana")
 	csrf := ""
 	for i := range 3 {
-		a.forget()
+		a.takeRequests()
 		got := b.findCSRF("/")
 		if csrf != "" && got != csrf {
 			t.Error("the renewal changes the text of the forms: forms of other tabs would fail")
 		}
 		csrf = got
-		requests := a.forget()
+		requests := a.takeRequests()
 		if n := p.CountRequests("/token"); n != i+2 || len(requests) == 0 {
 			t.Errorf("%d token requests, want %d; %d requests to the cluster", n, i+2, len(requests))
 		}
@@ -52,9 +52,9 @@ func TestRenewal(t *testing.T) {
 		t.Errorf("%d valid refresh tokens, want one", len(valid))
 	}
 	p.Change(func() { p.Lifetime = time.Hour })
-	b.get("/")
+	b.getPage("/")
 	requests := p.CountRequests("/token")
-	if b.get("/"); p.CountRequests("/token") != requests {
+	if b.getPage("/"); p.CountRequests("/token") != requests {
 		t.Error("a token that is valid for an hour is renewed")
 	}
 }
@@ -100,7 +100,7 @@ func TestTwoReplicas(t *testing.T) {
 	if !b.isLoggedIn() {
 		t.Fatal("not logged in")
 	}
-	got := late.get("/")
+	got := late.getPage("/")
 	if got.status != http.StatusOK || len(got.header.Values("Set-Cookie")) > 0 {
 		t.Errorf("status %d, cookies %q", got.status, got.header.Values("Set-Cookie"))
 	}
@@ -117,7 +117,7 @@ func TestMixedCookies(t *testing.T) {
 	var responses [2][]*http.Cookie
 	for i := range responses {
 		tab := copyBrowser(b, open)
-		responses[i] = (&http.Response{Header: tab.get("/").header}).Cookies()
+		responses[i] = (&http.Response{Header: tab.getPage("/").header}).Cookies()
 	}
 	if len(responses[0]) < 4 {
 		t.Fatalf("only %d cookies", len(responses[0]))
@@ -172,15 +172,15 @@ func TestEndedRenewal(t *testing.T) {
 			p, o := startBrief(t, a)
 			b := serveHandler(t, New(o))().logInAt(p, "ana")
 			p.Change(func() { c.change(p) })
-			if got := b.get("/"); got.status != http.StatusOK {
+			if got := b.getPage("/"); got.status != http.StatusOK {
 				t.Errorf("with a valid token: status %d", got.status)
 			}
 			expireToken(b, o.Keys)
-			got := b.get("/tenants")
+			got := b.getPage("/tenants")
 			if got.status != c.status {
 				t.Errorf("status %d, want %d: %s", got.status, c.status, got.body)
 			}
-			if page := b.get("/login"); page.status != http.StatusOK || strings.Contains(page.body, "Log out") {
+			if page := b.getPage("/login"); page.status != http.StatusOK || strings.Contains(page.body, "Log out") {
 				t.Errorf("the login page: status %d: %s", page.status, page.body)
 			}
 		})
@@ -194,11 +194,11 @@ func TestProviderLogout(t *testing.T) {
 	p, o := startBrief(t, a)
 	open := serveHandler(t, New(o))
 	b := open().logInAt(p, "ana")
-	b.get("/") // renews
+	b.getPage("/") // renews
 	thief := copyBrowser(b, open)
 	form := url.Values{"csrf": {thief.findCSRF("/")}}
 	b = copyBrowser(thief, open)
-	got := b.send(http.MethodPost, "/logout", form, nil)
+	got := b.sendRequest(http.MethodPost, "/logout", form, nil)
 	end := p.Issuer + "/end?client_id=croft-dashboard&post_logout_redirect_uri=https%3A%2F%2Fdashboard.example.org%2Flogin&tenant=a"
 	if got.status != http.StatusOK || got.header.Get("Refresh") != "0; url="+end || !strings.Contains(got.body, "Log out at your identity provider") {
 		t.Errorf("status %d, Refresh %q:\n%s", got.status, got.header.Get("Refresh"), got.body)
@@ -215,7 +215,7 @@ func TestProviderLogout(t *testing.T) {
 	}
 	// A login with a token has no session at the provider.
 	token := open().logIn("bob-token")
-	if got := token.send(http.MethodPost, "/logout", url.Values{"csrf": {token.findCSRF("/")}}, nil); got.status != http.StatusSeeOther {
+	if got := token.sendRequest(http.MethodPost, "/logout", url.Values{"csrf": {token.findCSRF("/")}}, nil); got.status != http.StatusSeeOther {
 		t.Errorf("status %d", got.status)
 	}
 }

@@ -49,11 +49,11 @@ func TestRequests(t *testing.T) {
 		{"/open?namespace=shop", 0, ""},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			a.forget()
-			if got := b.get(c.path); got.status >= 400 {
+			a.takeRequests()
+			if got := b.getPage(c.path); got.status >= 400 {
 				t.Fatalf("status %d:\n%s", got.status, got.body)
 			}
-			requests := a.forget()
+			requests := a.takeRequests()
 			if len(requests) != c.limit {
 				var paths []string
 				for _, r := range requests {

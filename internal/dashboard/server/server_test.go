@@ -92,7 +92,7 @@ func TestHeaders(t *testing.T) {
 		{"a panic", panics, "GET", "/", nil, 500},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := c.b.send(c.method, c.path, c.form, nil)
+			got := c.b.sendRequest(c.method, c.path, c.form, nil)
 			if got.status != c.status {
 				t.Errorf("status %d, want %d", got.status, c.status)
 			}
@@ -123,20 +123,20 @@ func TestOwnToken(t *testing.T) {
 	open := startDashboard(t, a)
 	stranger := open()
 	for _, path := range pagePaths {
-		stranger.get(strings.ReplaceAll(path, "NS", "shop"))
+		stranger.getPage(strings.ReplaceAll(path, "NS", "shop"))
 	}
-	stranger.get("/login")
-	if requests := a.forget(); len(requests) > 0 {
+	stranger.getPage("/login")
+	if requests := a.takeRequests(); len(requests) > 0 {
 		t.Errorf("%d requests to the cluster without a login", len(requests))
 	}
 	for token, user := range a.users {
 		b := open().logIn(token)
 		for _, path := range pagePaths {
-			if got := b.get(strings.ReplaceAll(path, "NS", a.theirs[user])); got.status == http.StatusBadGateway {
+			if got := b.getPage(strings.ReplaceAll(path, "NS", a.theirs[user])); got.status == http.StatusBadGateway {
 				t.Errorf("%s: status %d", path, got.status)
 			}
 		}
-		requests := a.forget()
+		requests := a.takeRequests()
 		if len(requests) < len(pagePaths) {
 			t.Errorf("only %d requests to the cluster", len(requests))
 		}
@@ -161,16 +161,16 @@ func TestOwnToken(t *testing.T) {
 func TestMissingAndHidden(t *testing.T) {
 	a := startAPIServer(t)
 	b := startDashboard(t, a)().logIn("ana-token")
-	reference := b.get("/namespaces/nowhere")
+	reference := b.getPage("/namespaces/nowhere")
 	for _, path := range pagePaths[1:] {
 		path = strings.ReplaceAll(path, "NS", "bank")
-		hidden := b.get(path)
+		hidden := b.getPage(path)
 		a.mu.Lock()
 		a.theirs["ana"] = "bank" // ana may read it, and nothing exists
 		objects := a.objects
 		a.objects = map[string]string{}
 		a.mu.Unlock()
-		missing := b.get(path)
+		missing := b.getPage(path)
 		a.mu.Lock()
 		a.theirs["ana"], a.objects = "shop", objects
 		a.mu.Unlock()
@@ -182,9 +182,9 @@ func TestMissingAndHidden(t *testing.T) {
 			t.Errorf("%s missing: status %d:\n%s", path, missing.status, missing.body)
 		}
 	}
-	missing := b.get("/namespaces/shop/workloads/pod/other")
+	missing := b.getPage("/namespaces/shop/workloads/pod/other")
 	a.setStatus("/api/v1/namespaces/shop/pods/other", http.StatusForbidden)
-	if hidden := b.get("/namespaces/shop/workloads/pod/other"); hidden.status != missing.status || hidden.body != missing.body || missing.body != reference.body {
+	if hidden := b.getPage("/namespaces/shop/workloads/pod/other"); hidden.status != missing.status || hidden.body != missing.body || missing.body != reference.body {
 		t.Errorf("a hidden pod: status %d:\n%s\na missing one: status %d:\n%s", hidden.status, hidden.body, missing.status, missing.body)
 	}
 }
@@ -204,15 +204,15 @@ func TestPages(t *testing.T) {
 		"/namespaces/shop/network":            "not among the NetworkPolicies",
 		"/namespaces/shop/access":             "You are ana",
 	} {
-		if got := b.get(path); got.status != http.StatusOK || !strings.Contains(got.body, part) {
+		if got := b.getPage(path); got.status != http.StatusOK || !strings.Contains(got.body, part) {
 			t.Errorf("%s: status %d, no %s:\n%s", path, got.status, part, got.body)
 		}
 	}
-	if got := b.get("/open?namespace=shop"); got.header.Get("Location") != "/namespaces/shop" {
+	if got := b.getPage("/open?namespace=shop"); got.header.Get("Location") != "/namespaces/shop" {
 		t.Errorf("the form opens %s", got.header.Get("Location"))
 	}
 	a.setStatus("/apis/croft.dev/v1alpha1/namespaces/shop/tenantrules/croft", http.StatusUnauthorized)
-	got := b.get("/namespaces/shop/quota")
+	got := b.getPage("/namespaces/shop/quota")
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/login?next=%2Fnamespaces%2Fshop%2Fquota" {
 		t.Errorf("an expired token: status %d, location %s", got.status, got.header.Get("Location"))
 	}

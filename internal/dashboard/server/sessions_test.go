@@ -25,14 +25,14 @@ func TestStolenCookies(t *testing.T) {
 			b := logIn(first())
 			thief, other := copyBrowser(b, first), copyBrowser(b, second)
 			stream := thief.openStream("/")
-			if stream.next() == "" {
+			if stream.awaitVersion() == "" {
 				t.Fatal("no stream")
 			}
-			b.send(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/")}}, nil)
+			b.sendRequest(http.MethodPost, "/logout", url.Values{"csrf": {b.findCSRF("/")}}, nil)
 			if b.isLoggedIn() {
 				t.Error("the user is still logged in")
 			}
-			if stream.next() != "" {
+			if stream.awaitVersion() != "" {
 				t.Error("the thief's open page is updated after the logout")
 			}
 			if !thief.isLoggedIn() || !other.isLoggedIn() {
@@ -51,7 +51,7 @@ func TestStolenCookies(t *testing.T) {
 			a.users = map[string]string{} // the cluster no longer accepts the tokens
 			a.mu.Unlock()
 			for _, b := range []*browser{thief, other} {
-				if got := b.get("/"); got.status != http.StatusSeeOther || len(b.listCookies()) > 0 {
+				if got := b.getPage("/"); got.status != http.StatusSeeOther || len(b.listCookies()) > 0 {
 					t.Errorf("the copy of an expired token: status %d, %d cookies", got.status, len(b.listCookies()))
 				}
 			}
@@ -104,16 +104,16 @@ func TestSwappedCookies(t *testing.T) {
 		}
 		b := open()
 		b.setCookies(cookies...)
-		a.forget()
-		got := b.get("/")
+		a.takeRequests()
+		got := b.getPage("/")
 		if got.status != http.StatusOK {
 			whole["none"]++
-			if requests := a.forget(); len(requests) > 0 {
+			if requests := a.takeRequests(); len(requests) > 0 {
 				t.Errorf("combination %d: %d requests to the cluster without a session", n, len(requests))
 			}
 			continue
 		}
-		user := strings.TrimPrefix(a.forget()[0].Header.Get("Authorization"), "Bearer ")[:3]
+		user := strings.TrimPrefix(a.takeRequests()[0].Header.Get("Authorization"), "Bearer ")[:3]
 		whole[user]++
 		other := map[string]string{"ana": "bob", "bob": "ana"}[user]
 		if !strings.Contains(got.body, ">"+user+"<") || strings.Contains(got.body, ">"+other+"<") || !strings.Contains(got.body, csrf[user]) || strings.Contains(got.body, csrf[other]) {
@@ -153,12 +153,12 @@ func TestReplays(t *testing.T) {
 	t.Run("forms", func(t *testing.T) {
 		b := first().logIn("ana-token")
 		form := url.Values{"csrf": {b.findCSRF("/")}, "confirmed": {"yes"}, "replicas": {"1"}, "container": {"main"}, "command": {"id"}}
-		b.send(http.MethodPost, "/logout", form, nil)
+		b.sendRequest(http.MethodPost, "/logout", form, nil)
 		later := copyBrowser(first().logIn("ana-token"), second)
 		for name, replay := range map[string]*browser{"without a session": copyBrowser(b, second), "in a later session": later} {
 			for _, path := range []string{"/logout", webPath + "/restart", webPath + "/scale", "/namespaces/shop/try", runPath} {
-				a.forget()
-				if got := replay.send(http.MethodPost, path, form, nil); got.status != http.StatusForbidden || len(a.forget()) > 0 {
+				a.takeRequests()
+				if got := replay.sendRequest(http.MethodPost, path, form, nil); got.status != http.StatusForbidden || len(a.takeRequests()) > 0 {
 					t.Errorf("%s %s: status %d", path, name, got.status)
 				}
 			}
@@ -241,9 +241,9 @@ func TestForgedPosts(t *testing.T) {
 					b.logIn("ana-token")
 				}
 				own := b.findCSRF(map[bool]string{true: "/login", false: "/"}[path == "/login"])
-				a.forget()
-				got := b.forge(f, path, own)
-				for _, r := range a.forget() {
+				a.takeRequests()
+				got := b.sendForgery(f, path, own)
+				for _, r := range a.takeRequests() {
 					if r.Method != http.MethodGet || isExec(r) {
 						t.Errorf("status %d, and a request %s %s", got.status, r.Method, r.URL)
 					}
@@ -259,8 +259,8 @@ func TestForgedPosts(t *testing.T) {
 	}
 }
 
-// forge sends a forgery. own is the text of the browser's forms.
-func (b *browser) forge(f forgery, path, own string) response {
+// sendForgery sends a forgery. own is the text of the browser's forms.
+func (b *browser) sendForgery(f forgery, path, own string) response {
 	b.t.Helper()
 	insert := strings.NewReplacer("OWN-", own[:len(own)-1], "OWN", own, "own", strings.ToLower(own))
 	form := url.Values{"csrf": {own}, "token": {"bob-token"}, "confirmed": {"yes"}, "replicas": {"0"}, "container": {"main"}, "command": {"id"}, "manifests": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"}}
@@ -327,7 +327,7 @@ func TestIssuerMixUp(t *testing.T) {
 			o := o
 			o.Provider = newProvider(t, p)
 			b := serveHandler(t, New(o))()
-			got := b.get(startPath)
+			got := b.getPage(startPath)
 			if got.status == http.StatusSeeOther {
 				got = b.finishLogin(p.Authorize(t, got.header.Get("Location"), "ana"))
 			}

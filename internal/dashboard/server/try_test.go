@@ -35,8 +35,8 @@ func TestTry(t *testing.T) {
 		"markup":           {"</textarea><script>alert(1)</script>", []string{"&lt;/textarea&gt;&lt;script&gt;"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a.forget()
-			got := b.send(http.MethodPost, path, url.Values{"csrf": {csrf}, "manifests": {c.text}}, nil)
+			a.takeRequests()
+			got := b.sendRequest(http.MethodPost, path, url.Values{"csrf": {csrf}, "manifests": {c.text}}, nil)
 			if got.status != http.StatusOK || !strings.Contains(got.body, "croft try --live -n shop") {
 				t.Errorf("status %d:\n%s", got.status, got.body)
 			}
@@ -46,7 +46,7 @@ func TestTry(t *testing.T) {
 				}
 			}
 			runs := 0
-			for _, r := range a.forget() {
+			for _, r := range a.takeRequests() {
 				if r.Method == http.MethodGet {
 					continue
 				}
@@ -60,22 +60,22 @@ func TestTry(t *testing.T) {
 			}
 		})
 	}
-	a.forget()
-	if got := b.send(http.MethodPost, path, url.Values{"csrf": {csrf}, "manifests": {strings.Repeat("a", 4*130<<10)}}, nil); got.status != http.StatusRequestEntityTooLarge || len(a.forget()) > 0 {
+	a.takeRequests()
+	if got := b.sendRequest(http.MethodPost, path, url.Values{"csrf": {csrf}, "manifests": {strings.Repeat("a", 4*130<<10)}}, nil); got.status != http.StatusRequestEntityTooLarge || len(a.takeRequests()) > 0 {
 		t.Errorf("a large form: status %d", got.status)
 	}
 	eve := open().logIn("bob-token")
-	a.forget()
+	a.takeRequests()
 	for name, form := range map[string]url.Values{"no text": {}, "another user's text": {"csrf": {eve.findCSRF("/")}}} {
 		form.Set("manifests", object("ConfigMap", "new"))
-		a.forget()
-		if got := b.send(http.MethodPost, path, form, nil); got.status != http.StatusForbidden || len(a.forget()) > 0 {
+		a.takeRequests()
+		if got := b.sendRequest(http.MethodPost, path, form, nil); got.status != http.StatusForbidden || len(a.takeRequests()) > 0 {
 			t.Errorf("%s: status %d", name, got.status)
 		}
 	}
-	missing := b.get("/namespaces/nowhere")
+	missing := b.getPage("/namespaces/nowhere")
 	for _, path := range []string{"/namespaces/bank/try", "/namespaces/nowhere/try"} {
-		got := b.send(http.MethodPost, path, url.Values{"csrf": {csrf}, "manifests": {object("ConfigMap", "new")}}, nil)
+		got := b.sendRequest(http.MethodPost, path, url.Values{"csrf": {csrf}, "manifests": {object("ConfigMap", "new")}}, nil)
 		if got.status != http.StatusNotFound || got.body != missing.body {
 			t.Errorf("%s: status %d:\n%s", path, got.status, got.body)
 		}

@@ -16,7 +16,7 @@ const webPath = "/namespaces/shop/workloads/deployment/web"
 func listPatches(t *testing.T, a *apiServer) []string {
 	t.Helper()
 	var all []string
-	for _, r := range a.forget() {
+	for _, r := range a.takeRequests() {
 		if r.Method == http.MethodPatch {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -37,9 +37,9 @@ func TestChanges(t *testing.T) {
 	const object = "/apis/apps/v1/namespaces/shop/deployments/web"
 	send := func(path string, form url.Values) response {
 		t.Helper()
-		a.forget()
+		a.takeRequests()
 		form.Set("csrf", csrf)
-		return b.send(http.MethodPost, path, form, nil)
+		return b.sendRequest(http.MethodPost, path, form, nil)
 	}
 	for name, c := range map[string]struct {
 		path string
@@ -81,7 +81,7 @@ func TestChanges(t *testing.T) {
 		})
 	}
 	a.setStatus("PATCH "+object, http.StatusUnauthorized)
-	if got := b.send(http.MethodPost, webPath+"/restart", url.Values{"csrf": {csrf}}, nil); got.status != http.StatusSeeOther || got.header.Get("Location") != "/login" {
+	if got := b.sendRequest(http.MethodPost, webPath+"/restart", url.Values{"csrf": {csrf}}, nil); got.status != http.StatusSeeOther || got.header.Get("Location") != "/login" {
 		t.Errorf("an expired token: status %d, location %s", got.status, got.header.Get("Location"))
 	}
 	a.setStatus("PATCH "+object, 0)
@@ -92,7 +92,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%q replicas: status %d:\n%s", replicas, got.status, got.body)
 		}
 	}
-	missing := b.get("/namespaces/nowhere")
+	missing := b.getPage("/namespaces/nowhere")
 	for _, path := range []string{
 		"/namespaces/bank/workloads/deployment/web/restart", "/namespaces/shop/workloads/deployment/other/restart", "/namespaces/shop/workloads/job/nightly/restart",
 		"/namespaces/shop/workloads/daemonset/agents/scale", "/namespaces/shop/workloads/deployment/web/delete", "/namespaces/shop/workloads/secret/web/restart", "/namespaces/shop/workloads/node/web/restart",
@@ -110,7 +110,7 @@ func TestForgedChanges(t *testing.T) {
 	open := startDashboard(t, a)
 	b, stranger, eve := open().logIn("ana-token"), open(), open().logIn("bob-token")
 	own, theirs := b.findCSRF(webPath), eve.findCSRF("/")
-	a.forget()
+	a.takeRequests()
 	for name, c := range map[string]struct {
 		b       *browser
 		csrf    string
@@ -129,8 +129,8 @@ func TestForgedChanges(t *testing.T) {
 			if c.csrf == "GET" {
 				method = http.MethodGet
 			}
-			got := c.b.send(method, webPath+"/restart", url.Values{"csrf": {c.csrf}, "confirmed": {"yes"}}, c.headers)
-			if requests := a.forget(); got.status != c.status || len(requests) > 0 {
+			got := c.b.sendRequest(method, webPath+"/restart", url.Values{"csrf": {c.csrf}, "confirmed": {"yes"}}, c.headers)
+			if requests := a.takeRequests(); got.status != c.status || len(requests) > 0 {
 				t.Errorf("status %d, want %d, and %d requests to the cluster", got.status, c.status, len(requests))
 			}
 		})
@@ -159,10 +159,10 @@ func TestLogs(t *testing.T) {
 		"a log of another team": {"/namespaces/bank/workloads/pod/web-1/log?container=main", 404, "Not found", "container=main"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a.forget()
-			got := b.get(c.path)
+			a.takeRequests()
+			got := b.getPage(c.path)
 			query := ""
-			for _, r := range a.forget() {
+			for _, r := range a.takeRequests() {
 				if strings.HasSuffix(r.URL.Path, "/log") {
 					query = r.URL.RawQuery
 				}
@@ -180,10 +180,10 @@ func TestLogs(t *testing.T) {
 	}
 	for status, want := range map[int]int{400: 404, 403: 404, 500: 502} {
 		a.setStatus(log, status)
-		if got := b.get(pod); got.status != http.StatusOK || !strings.Contains(got.body, "There is no log: because") {
+		if got := b.getPage(pod); got.status != http.StatusOK || !strings.Contains(got.body, "There is no log: because") {
 			t.Errorf("%d: status %d:\n%s", status, got.status, got.body)
 		}
-		if got := b.get(pod + "/log?container=main"); got.status != want || got.header.Get("Content-Disposition") != "" {
+		if got := b.getPage(pod + "/log?container=main"); got.status != want || got.header.Get("Content-Disposition") != "" {
 			t.Errorf("a download with %d: status %d, want %d", status, got.status, want)
 		}
 	}
@@ -200,7 +200,7 @@ func TestLongDownload(t *testing.T) {
 			server.EnableHTTP2 = http2
 			server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
 			b := serveWith(t, server)().logIn("ana-token")
-			if got := b.get("/namespaces/shop/workloads/pod/web-1/log?container=main"); got.body != "first line\nlast line <b>\n" {
+			if got := b.getPage("/namespaces/shop/workloads/pod/web-1/log?container=main"); got.body != "first line\nlast line <b>\n" {
 				t.Errorf("status %d: %q", got.status, got.body)
 			}
 		})

@@ -29,8 +29,8 @@ func makeKeys(t *testing.T, seeds string) *session.Keys {
 	return k
 }
 
-// seal seals a session with a token of the given length.
-func seal(t *testing.T, k *session.Keys, user string, length int) (session.Session, []*http.Cookie) {
+// sealSession seals a session with a token of the given length.
+func sealSession(t *testing.T, k *session.Keys, user string, length int) (session.Session, []*http.Cookie) {
 	t.Helper()
 	s := session.New(strings.Repeat(user[:1], length), user, now)
 	cookies, err := k.Seal(s, nil, now)
@@ -40,16 +40,17 @@ func seal(t *testing.T, k *session.Keys, user string, length int) (session.Sessi
 	return s, cookies
 }
 
-// first returns the index of the first cookie, which names the others and is the last to be set.
-func first(cookies []*http.Cookie) int {
+// findFirstCookie returns the index of the first cookie, which names the others and is the last to
+// be set.
+func findFirstCookie(cookies []*http.Cookie) int {
 	return slices.IndexFunc(cookies, func(c *http.Cookie) bool { return c.Name == "__Host-croft-session" })
 }
 
 // TestOpen changes the cookies of a session in each way that a browser or another user could.
 func TestOpen(t *testing.T) {
 	k := makeKeys(t, "a")
-	ana, hers := seal(t, k, "ana", 9000)
-	_, his := seal(t, k, "bob", 9000)
+	ana, hers := sealSession(t, k, "ana", 9000)
+	_, his := sealSession(t, k, "bob", 9000)
 	attempt, err := k.SealAttempt(session.NewAttempt("/", now))
 	if err != nil {
 		t.Fatal(err)
@@ -86,23 +87,28 @@ func TestOpen(t *testing.T) {
 			}
 			return c
 		}), now, false},
-		"with the first cookie missing":     {k, hers[:first(hers)], now, false},
+		"with the first cookie missing":     {k, hers[:findFirstCookie(hers)], now, false},
 		"with the last cookie missing":      {k, hers[1:], now, false},
 		"with another user's second cookie": {k, change(func(c []*http.Cookie) []*http.Cookie { c[1].Value = his[1].Value; return c }), now, false},
-		"with another user's first cookie":  {k, change(func(c []*http.Cookie) []*http.Cookie { return append(c[:first(c)], his[first(his)]) }), now, false},
-		"with another user's cookies, too":  {k, append(slices.Clone(his[:first(his)]), hers...), now, true},
+		"with another user's first cookie": {k, change(func(c []*http.Cookie) []*http.Cookie {
+			return append(c[:findFirstCookie(c)], his[findFirstCookie(his)])
+		}), now, false},
+		"with another user's cookies, too": {k, append(slices.Clone(his[:findFirstCookie(his)]), hers...), now, true},
 		"with two cookies swapped": {k, change(func(c []*http.Cookie) []*http.Cookie {
 			c[0].Value, c[1].Value = c[1].Value, c[0].Value
 			return c
 		}), now, false},
 		"with a huge number of cookies": {k, change(func(c []*http.Cookie) []*http.Cookie {
-			c[first(c)].Value = "999999999" + c[first(c)].Value[1:]
+			c[findFirstCookie(c)].Value = "999999999" + c[findFirstCookie(c)].Value[1:]
 			return c
 		}), now, false},
-		"with a fewer number of cookies": {k, change(func(c []*http.Cookie) []*http.Cookie { c[first(c)].Value = "1" + c[first(c)].Value[1:]; return c }), now, false},
-		"with a text that is not sealed": {k, []*http.Cookie{{Name: hers[first(hers)].Name, Value: "1.a.eyJ0b2tlbiI6ImEifQ"}}, now, false},
-		"with a login":                   {k, []*http.Cookie{{Name: hers[first(hers)].Name, Value: "1.a." + attempt.Value}}, now, false},
-		"with an empty text":             {k, []*http.Cookie{{Name: hers[first(hers)].Name, Value: "1.a."}}, now, false},
+		"with a fewer number of cookies": {k, change(func(c []*http.Cookie) []*http.Cookie {
+			c[findFirstCookie(c)].Value = "1" + c[findFirstCookie(c)].Value[1:]
+			return c
+		}), now, false},
+		"with a text that is not sealed": {k, []*http.Cookie{{Name: hers[findFirstCookie(hers)].Name, Value: "1.a.eyJ0b2tlbiI6ImEifQ"}}, now, false},
+		"with a login":                   {k, []*http.Cookie{{Name: hers[findFirstCookie(hers)].Name, Value: "1.a." + attempt.Value}}, now, false},
+		"with an empty text":             {k, []*http.Cookie{{Name: hers[findFirstCookie(hers)].Name, Value: "1.a."}}, now, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.keys.Open(c.cookies, c.at)
@@ -118,12 +124,12 @@ func TestOpen(t *testing.T) {
 
 // TestRotation opens a session of the old key while both keys exist, and seals with the new one.
 func TestRotation(t *testing.T) {
-	_, old := seal(t, makeKeys(t, "a"), "ana", 10)
+	_, old := sealSession(t, makeKeys(t, "a"), "ana", 10)
 	both := makeKeys(t, "ba")
 	if _, err := both.Open(old, now); err != nil {
 		t.Errorf("the old key's session: %v", err)
 	}
-	_, sealed := seal(t, both, "ana", 10)
+	_, sealed := sealSession(t, both, "ana", 10)
 	if _, err := makeKeys(t, "b").Open(sealed, now); err != nil {
 		t.Errorf("a new session is not sealed with the first key: %v", err)
 	}
@@ -135,7 +141,7 @@ func TestRotation(t *testing.T) {
 func TestCookies(t *testing.T) {
 	k := makeKeys(t, "a")
 	// 300 groups of 60 characters, in base64 twice: once in the ID token, once in the cookie.
-	_, large := seal(t, k, "ana", 300*63*4/3)
+	_, large := sealSession(t, k, "ana", 300*63*4/3)
 	for _, c := range large {
 		text := c.String()
 		for _, part := range []string{"__Host-", "; Path=/", "; HttpOnly", "; Secure", "; SameSite=Lax", "; Max-Age=28800"} {
@@ -157,7 +163,7 @@ func TestCookies(t *testing.T) {
 			deleted++
 		}
 	}
-	if deleted != len(large)-1 || first(small) != 0 {
+	if deleted != len(large)-1 || findFirstCookie(small) != 0 {
 		t.Errorf("a session with one cookie deletes %d of %d old ones", deleted, len(large)-1)
 	}
 	if _, err := k.Seal(session.New(strings.Repeat("a", 60_000), "ana", now), nil, now); !errors.Is(err, session.ErrTooLarge) {
@@ -176,7 +182,7 @@ func TestAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, sealed := seal(t, k, "ana", 10)
+	_, sealed := sealSession(t, k, "ana", 10)
 	_, value, _ := strings.Cut(strings.TrimPrefix(sealed[0].Value, "1."), ".")
 	for name, test := range map[string]struct {
 		keys  *session.Keys
@@ -204,7 +210,7 @@ func TestAttempt(t *testing.T) {
 // TestReplace expects other keys after a change of the file.
 func TestReplace(t *testing.T) {
 	k := makeKeys(t, "a")
-	_, cookies := seal(t, k, "ana", 10)
+	_, cookies := sealSession(t, k, "ana", 10)
 	k.Replace(makeKeys(t, "ba"))
 	if _, err := k.Open(cookies, now); err != nil {
 		t.Errorf("with both keys: %v", err)

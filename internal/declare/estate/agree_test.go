@@ -29,10 +29,10 @@ func TestWhatCheckCallsGoodIsAccepted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
-	server := newJudge(t)
+	server := newDryRunServer(t)
 	for _, c := range agreements {
 		t.Run(c.name, func(t *testing.T) {
-			if server.compare(t, c.pool, c.tenant, c.broken...) && c.broken != nil {
+			if server.compareEstate(t, c.pool, c.tenant, c.broken...) && c.broken != nil {
 				t.Errorf("check calls this good; it should say that it %s", c.broken)
 			}
 		})
@@ -48,12 +48,12 @@ func TestWhatCheckCallsGoodIsAccepted(t *testing.T) {
 		good, refused := 0, 0
 		for seed := range uint64(randomEstates) {
 			from := rand.New(rand.NewPCG(seed, 0))
-			pool, tenant := randomPool(from), randomTenant(from)
+			pool, tenant := generatePool(from), generateTenant(from)
 			if seed%3 == 0 {
-				pool, tenant = randomClass(from), "{}"
+				pool, tenant = generateClass(from), "{}"
 			}
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				if server.compare(t, pool, tenant, brokenAnyhow...) {
+				if server.compareEstate(t, pool, tenant, brokenAnyhow...) {
 					good++
 				} else {
 					refused++
@@ -152,86 +152,86 @@ var brokenAnyhow = []string{"is not a cron schedule", "never occurs", "limits no
 
 const randomEstates = 600
 
-func randomPool(from *rand.Rand) string {
-	return fields(from,
+func generatePool(from *rand.Rand) string {
+	return generateFields(from,
 		"limits", func() string {
-			return mappingOf(from, []string{"cpu", "memory", "pods", "nodes", "nvidia.com/gpu", "cpus", "requests.cpu"}, quantities)
+			return generateMapping(from, []string{"cpu", "memory", "pods", "nodes", "nvidia.com/gpu", "cpus", "requests.cpu"}, quantities)
 		},
-		"ttl", one(from, "0s", "1m", "0h0m", "168h", "Never", "1h30m"),
-		"emptyTTL", one(from, "0s", "1m", "1h0m0s", "Never"),
-		"terminationGracePeriod", one(from, "0s", "24h", "Never"),
-		"weight", one(from, "1", "100"),
-		"costCode", one(from, "org1", "a.b_c-D"),
+		"ttl", pickOne(from, "0s", "1m", "0h0m", "168h", "Never", "1h30m"),
+		"emptyTTL", pickOne(from, "0s", "1m", "1h0m0s", "Never"),
+		"terminationGracePeriod", pickOne(from, "0s", "24h", "Never"),
+		"weight", pickOne(from, "1", "100"),
+		"costCode", pickOne(from, "org1", "a.b_c-D"),
 		"budgets", func() string {
-			return "[{nodes: " + one(from, `"0"`, `"10%"`, `"100%"`, `"99999"`)() +
-				", schedule: " + one(from, `"@daily"`, `"@every 1h"`, `"0 9 * * mon-fri"`, `"0 25 * * *"`, `"every day"`, `"* * * * * *"`, `"0 9 * *"`, `"@weekly 1"`, `"*/5 1,2 1-3 * ?"`, `"@never"`, `"TZ=UTC 0 9 * * *"`, `"a b c d e"`)() +
-				", duration: " + one(from, "8h", "90m", "0m", "1h1h", "0h30m", "100h")() + "}]"
+			return "[{nodes: " + pickOne(from, `"0"`, `"10%"`, `"100%"`, `"99999"`)() +
+				", schedule: " + pickOne(from, `"@daily"`, `"@every 1h"`, `"0 9 * * mon-fri"`, `"0 25 * * *"`, `"every day"`, `"* * * * * *"`, `"0 9 * *"`, `"@weekly 1"`, `"*/5 1,2 1-3 * ?"`, `"@never"`, `"TZ=UTC 0 9 * * *"`, `"a b c d e"`)() +
+				", duration: " + pickOne(from, "8h", "90m", "0m", "1h1h", "0h30m", "100h")() + "}]"
 		},
 		"instances", func() string {
-			return "{requirements: [{key: " + one(from, "karpenter.k8s.aws/instance-family", "gpu", "x.karpenter.sh/y", "mykarpenter.sh/y", "mykarpenter.sh", "a..b/c", "A/b", "kubernetes.io/os", "node.kubernetes.io/instance-type", "example.org/a/b", "-a")() +
-				one(from, ", operator: Exists", ", operator: DoesNotExist", ", operator: In, values: [a]", ", operator: In, values: [a, b], minValues: 2", ", operator: In, values: [a], minValues: 2",
+			return "{requirements: [{key: " + pickOne(from, "karpenter.k8s.aws/instance-family", "gpu", "x.karpenter.sh/y", "mykarpenter.sh/y", "mykarpenter.sh", "a..b/c", "A/b", "kubernetes.io/os", "node.kubernetes.io/instance-type", "example.org/a/b", "-a")() +
+				pickOne(from, ", operator: Exists", ", operator: DoesNotExist", ", operator: In, values: [a]", ", operator: In, values: [a, b], minValues: 2", ", operator: In, values: [a], minValues: 2",
 					`, operator: Gt, values: ["3"]`, `, operator: Lt, values: ["99999999999999999999"]`, ", operator: NotIn, values: [-a]", ", operator: NotIn, values: [a], minValues: 3")() + "}]}"
 		},
 		"nodeClass", func() string {
-			return one(from, "{ref: {group: g, kind: K, name: n}}", "{ref: {group: a/b, kind: K, name: n}}", "{kwok: {}}", "{aws: {role: r}}")()
+			return pickOne(from, "{ref: {group: g, kind: K, name: n}}", "{ref: {group: a/b, kind: K, name: n}}", "{kwok: {}}", "{aws: {role: r}}")()
 		},
-		"tags", one(from, "{Team: shop}", "{team.name: a b}", `{"a b": c}`, "{karpenter.sh/x: y}"),
+		"tags", pickOne(from, "{Team: shop}", "{team.name: a b}", `{"a b": c}`, "{karpenter.sh/x: y}"),
 	)
 }
 
-// randomClass returns a random node class of AWS.
-func randomClass(from *rand.Rand) string {
+// generateClass returns a random node class of AWS.
+func generateClass(from *rand.Rand) string {
 	ebs := func() string {
-		return "{deviceName: " + one(from, "/dev/xvda", "xvda")() + ", ebs: " + fields(from,
-			"volumeSize", one(from, "20Gi", "1500m", "0.5Gi", "64Ti", "65Ti", "100G", "59001Gi"), "volumeType", one(from, "gp3", "io2", "standard"),
-			"iops", one(from, "0", "3000", "1000000"), "throughput", one(from, "125", "1", "5000"), "snapshotID", one(from, "snap-1", "x"),
-			"encrypted", one(from, "true", "false"), "kmsKeyID", one(from, "alias/nodes", "a b"), "volumeInitializationRate", one(from, "100", "1", "301")) + "}"
+		return "{deviceName: " + pickOne(from, "/dev/xvda", "xvda")() + ", ebs: " + generateFields(from,
+			"volumeSize", pickOne(from, "20Gi", "1500m", "0.5Gi", "64Ti", "65Ti", "100G", "59001Gi"), "volumeType", pickOne(from, "gp3", "io2", "standard"),
+			"iops", pickOne(from, "0", "3000", "1000000"), "throughput", pickOne(from, "125", "1", "5000"), "snapshotID", pickOne(from, "snap-1", "x"),
+			"encrypted", pickOne(from, "true", "false"), "kmsKeyID", pickOne(from, "alias/nodes", "a b"), "volumeInitializationRate", pickOne(from, "100", "1", "301")) + "}"
 	}
-	terms := one(from, "[{id: subnet-1}]", "[{id: sg-1}]", "[{id: x}]", "[{tags: {a: b}}]", `[{tags: {a: ""}}]`, `[{tags: {"": b}}]`, "[{id: subnet-1, tags: {a: b}}]", "[{name: nodes}]", "[{id: sg-1, name: nodes}]", "[{}]")
-	class := fields(from,
-		"amiAlias", one(from, "al2023@latest", "al2023@v20250101", "al2023", "bottlerocket@v1.20.0", "windows2022@latest", "al3@latest", "al2@v20250101"),
-		"amiFamily", one(from, "AL2023", "AL2", "Bottlerocket", "Custom", "Windows2022"),
-		"amiSelectorTerms", one(from, "[{id: ami-1}]", "[{id: x}]", "[{alias: al2023@latest}]", "[{alias: al2023@latest}, {id: ami-1}]", "[{name: n, owner: self}]", "[{owner: self}]", "[{tags: {a: b}}]", "[{ssmParameter: /a}]", "[{id: ami-1, name: n}]"),
+	terms := pickOne(from, "[{id: subnet-1}]", "[{id: sg-1}]", "[{id: x}]", "[{tags: {a: b}}]", `[{tags: {a: ""}}]`, `[{tags: {"": b}}]`, "[{id: subnet-1, tags: {a: b}}]", "[{name: nodes}]", "[{id: sg-1, name: nodes}]", "[{}]")
+	class := generateFields(from,
+		"amiAlias", pickOne(from, "al2023@latest", "al2023@v20250101", "al2023", "bottlerocket@v1.20.0", "windows2022@latest", "al3@latest", "al2@v20250101"),
+		"amiFamily", pickOne(from, "AL2023", "AL2", "Bottlerocket", "Custom", "Windows2022"),
+		"amiSelectorTerms", pickOne(from, "[{id: ami-1}]", "[{id: x}]", "[{alias: al2023@latest}]", "[{alias: al2023@latest}, {id: ami-1}]", "[{name: n, owner: self}]", "[{owner: self}]", "[{tags: {a: b}}]", "[{ssmParameter: /a}]", "[{id: ami-1, name: n}]"),
 		"subnetSelectorTerms", terms, "securityGroupSelectorTerms", terms,
-		"capacityReservationSelectorTerms", one(from, "[{id: cr-1}]", "[{id: x}]", "[{tags: {a: b}, ownerID: \"123456789012\"}]", "[{ownerID: \"12\"}]", "[{instanceMatchCriteria: open}]"),
-		"tags", one(from, "{Team: shop}", `{"": a}`, `{a: ""}`, "{kubernetes.io/cluster/demo: owned}", "{karpenter.sh/nodepool: a}", "{eks:eks-cluster-name: a}"),
-		"userData", one(from, "echo", `"echo\n"`),
-		"blockDeviceMappings", func() string { return "[" + ebs() + one(from, "", ", "+ebs())() + "]" },
-		"instanceStorePolicy", one(from, "RAID0", "RAID1"),
-		"metadataOptions", one(from, "{httpPutResponseHopLimit: 2}", "{httpPutResponseHopLimit: 65}", "{httpTokens: optional}", "{httpTokens: none}"),
+		"capacityReservationSelectorTerms", pickOne(from, "[{id: cr-1}]", "[{id: x}]", "[{tags: {a: b}, ownerID: \"123456789012\"}]", "[{ownerID: \"12\"}]", "[{instanceMatchCriteria: open}]"),
+		"tags", pickOne(from, "{Team: shop}", `{"": a}`, `{a: ""}`, "{kubernetes.io/cluster/demo: owned}", "{karpenter.sh/nodepool: a}", "{eks:eks-cluster-name: a}"),
+		"userData", pickOne(from, "echo", `"echo\n"`),
+		"blockDeviceMappings", func() string { return "[" + ebs() + pickOne(from, "", ", "+ebs())() + "]" },
+		"instanceStorePolicy", pickOne(from, "RAID0", "RAID1"),
+		"metadataOptions", pickOne(from, "{httpPutResponseHopLimit: 2}", "{httpPutResponseHopLimit: 65}", "{httpTokens: optional}", "{httpTokens: none}"),
 		"kubelet", func() string {
-			return fields(from, "clusterDNS", one(from, "[10.0.0.2]", "[x]", `["::ffff:10.0.0.2"]`), "maxPods", one(from, "0", "110", "-1"), "podsPerCore", one(from, "0", "10"),
-				"systemReserved", one(from, "{cpu: 100m}", "{cpus: 1}", "{cpu: -1}", "{memory: 0}", "{pid: 100}"), "kubeReserved", one(from, "{cpu: 100m}", "{memory: 1e3}", "{memory: -1Gi}"),
-				"evictionHard", one(from, "{memory.available: 5%}", "{memory.available: 5}", "{memory: 5%}", "{memory.available: 101%}", "{nodefs.available: 10Gi}", "{nodefs.available: 1.5%}"),
-				"evictionSoft", one(from, "{memory.available: 5%}", "{nodefs.available: 1Gi}"), "evictionSoftGracePeriod", one(from, "{memory.available: 1m}", "{memory.available: 90}", "{nodefs.available: 1h30m}"),
-				"imageGCHighThresholdPercent", one(from, "80", "101"), "imageGCLowThresholdPercent", one(from, "70", "90"), "cpuCFSQuota", one(from, "true", "false"))
+			return generateFields(from, "clusterDNS", pickOne(from, "[10.0.0.2]", "[x]", `["::ffff:10.0.0.2"]`), "maxPods", pickOne(from, "0", "110", "-1"), "podsPerCore", pickOne(from, "0", "10"),
+				"systemReserved", pickOne(from, "{cpu: 100m}", "{cpus: 1}", "{cpu: -1}", "{memory: 0}", "{pid: 100}"), "kubeReserved", pickOne(from, "{cpu: 100m}", "{memory: 1e3}", "{memory: -1Gi}"),
+				"evictionHard", pickOne(from, "{memory.available: 5%}", "{memory.available: 5}", "{memory: 5%}", "{memory.available: 101%}", "{nodefs.available: 10Gi}", "{nodefs.available: 1.5%}"),
+				"evictionSoft", pickOne(from, "{memory.available: 5%}", "{nodefs.available: 1Gi}"), "evictionSoftGracePeriod", pickOne(from, "{memory.available: 1m}", "{memory.available: 90}", "{nodefs.available: 1h30m}"),
+				"imageGCHighThresholdPercent", pickOne(from, "80", "101"), "imageGCLowThresholdPercent", pickOne(from, "70", "90"), "cpuCFSQuota", pickOne(from, "true", "false"))
 		})
-	return "{nodeClass: {aws: {" + one(from, "role: r", "instanceProfile: p", `role: ""`)() + ", " + strings.TrimPrefix(class, "{") + "}}"
+	return "{nodeClass: {aws: {" + pickOne(from, "role: r", "instanceProfile: p", `role: ""`)() + ", " + strings.TrimPrefix(class, "{") + "}}"
 }
 
-func randomTenant(from *rand.Rand) string {
+func generateTenant(from *rand.Rand) string {
 	quotas := []string{"cpu", "memory", "pods", "requests.cpu", "limits.memory", "requests.storage", "services", "count/deployments.apps", "count/x", "requests.nvidia.com/gpu",
 		"nvidia.com/gpu", "gold.storageclass.storage.k8s.io/requests.storage", "hugepages-2Mi", "requests.hugepages-2Mi", "cpus", "storage", "deployments", "limits.nvidia.com/gpu", "Example.com/a", "kubernetes.io/batch-cpu", "a/b/c", "requests.ephemeral-storage"}
 	containers := []string{"cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi", "pods", "storage", "requests.cpu", "foo", "requests.nvidia.com/gpu", "Example.com/a", "kubernetes.io/batch-cpu"}
 	amounts := []string{"1", "2", "4", "4Mi", "500m"}
-	return fields(from,
-		"quota", func() string { return mappingOf(from, quotas, quantities) },
+	return generateFields(from,
+		"quota", func() string { return generateMapping(from, quotas, quantities) },
 		"limits", func() string {
-			few := func() string { return mappingOf(from, containers, amounts) }
-			return fields(from, "default", few, "defaultRequest", few, "max", few, "min", few)
+			few := func() string { return generateMapping(from, containers, amounts) }
+			return generateFields(from, "default", few, "defaultRequest", few, "max", few, "min", few)
 		},
 		"network", func() string {
-			return "{egress: Restricted, allowCIDRs: [" + one(from, "10.0.0.0/8", "10.0.0.1/8", "0.0.0.0/2", "192.168.1.7/32", `"fd00::/64"`, `"fd00::1/64"`, `"FD00::/64"`, `"::ffff:10.0.0.0/104"`, `"fd00:0:0::/48"`)() + "]}"
+			return "{egress: Restricted, allowCIDRs: [" + pickOne(from, "10.0.0.0/8", "10.0.0.1/8", "0.0.0.0/2", "192.168.1.7/32", `"fd00::/64"`, `"fd00::1/64"`, `"FD00::/64"`, `"::ffff:10.0.0.0/104"`, `"fd00:0:0::/48"`)() + "]}"
 		},
-		"costCode", one(from, "org1", "a.b_c-D"),
+		"costCode", pickOne(from, "org1", "a.b_c-D"),
 	)
 }
 
 var quantities = []string{"0", "1", "4", "1500m", "1Gi", "1e3", "0.0001", "100E", "1n"}
 
-// fields returns a mapping with a random subset of the fields, which are given as names and
+// generateFields returns a mapping with a random subset of the fields, which are given as names and
 // values.
-func fields(from *rand.Rand, nameAndValue ...any) string {
+func generateFields(from *rand.Rand, nameAndValue ...any) string {
 	var some []string
 	for i := 0; i < len(nameAndValue); i += 2 {
 		if from.IntN(3) == 0 {
@@ -241,10 +241,10 @@ func fields(from *rand.Rand, nameAndValue ...any) string {
 	return "{" + strings.Join(some, ", ") + "}"
 }
 
-func mappingOf(from *rand.Rand, keys, values []string) string {
+func generateMapping(from *rand.Rand, keys, values []string) string {
 	entries := map[string]string{}
 	for range 1 + from.IntN(2) {
-		entries[one(from, keys...)()] = one(from, values...)()
+		entries[pickOne(from, keys...)()] = pickOne(from, values...)()
 	}
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
@@ -253,17 +253,17 @@ func mappingOf(from *rand.Rand, keys, values []string) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-func one(from *rand.Rand, values ...string) func() string {
+func pickOne(from *rand.Rand, values ...string) func() string {
 	return func() string { return values[from.IntN(len(values))] }
 }
 
-// judge sends objects to an API server in dry runs. It remembers accepted objects.
-type judge struct {
+// dryRunServer sends objects to an API server in dry runs. It remembers accepted objects.
+type dryRunServer struct {
 	client   client.Client
 	accepted map[string]bool
 }
 
-func newJudge(t *testing.T) *judge {
+func newDryRunServer(t *testing.T) *dryRunServer {
 	t.Helper()
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	if err := cluster.InstallCRDs(t.Context(), sandbox.KarpenterAWS); err != nil {
@@ -276,17 +276,18 @@ func newJudge(t *testing.T) *judge {
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
 		t.Fatal(err)
 	}
-	return &judge{c, map[string]bool{}}
+	return &dryRunServer{c, map[string]bool{}}
 }
 
-// compare reports whether check accepts an estate, and fails the test if the server disagrees.
-func (j *judge) compare(t *testing.T, pool, tenant string, broken ...string) bool {
+// compareEstate reports whether check accepts an estate, and fails the test if the server
+// disagrees.
+func (j *dryRunServer) compareEstate(t *testing.T, pool, tenant string, broken ...string) bool {
 	t.Helper()
 	return j.compareAll(t, `{}`, pool, tenant, false, broken...)
 }
 
-// compareAll is like compare, with the given platform and, if all is set, all of its objects.
-func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool, broken ...string) bool {
+// compareAll is like compareEstate, with the given platform and, if all is set, all of its objects.
+func (j *dryRunServer) compareAll(t *testing.T, platform, pool, tenant string, all bool, broken ...string) bool {
 	t.Helper()
 	objectsOf := func(e *estate.Estate) []client.Object {
 		if all {
@@ -311,7 +312,7 @@ func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool
 		}
 		return true
 	}
-	for _, o := range objectsOf(unchecked(t, declared)) {
+	for _, o := range objectsOf(buildUnchecked(t, declared)) {
 		if j.dryRun(t, o) != nil {
 			return false
 		}
@@ -325,8 +326,8 @@ func (j *judge) compareAll(t *testing.T, platform, pool, tenant string, all bool
 	return false
 }
 
-// unchecked returns the estate that a declaration would result in without most of the checks.
-func unchecked(t *testing.T, d *manifest.Declaration) *estate.Estate {
+// buildUnchecked returns the estate that a declaration would result in without most of the checks.
+func buildUnchecked(t *testing.T, d *manifest.Declaration) *estate.Estate {
 	t.Helper()
 	good, _ := manifest.Parse("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {jobs: {}}\ntenants: {shop: {pool: jobs}}\n"))
 	e, problems := estate.Build(good)
@@ -356,7 +357,7 @@ func unchecked(t *testing.T, d *manifest.Declaration) *estate.Estate {
 	return e
 }
 
-func (j *judge) dryRun(t *testing.T, o client.Object) error {
+func (j *dryRunServer) dryRun(t *testing.T, o client.Object) error {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {

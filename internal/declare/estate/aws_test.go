@@ -17,7 +17,7 @@ import (
 // base's where the upper class has none. It reads the fields from the type, so it covers new
 // fields.
 func TestLayOver(t *testing.T) {
-	base, upper := expandShortForms(filled(t, "base", 1)), expandShortForms(filled(t, "upper", 2))
+	base, upper := expandShortForms(makeFilledClass(t, "base", 1)), expandShortForms(makeFilledClass(t, "upper", 2))
 	if diff := cmp.Diff(base, mergeClasses(base, &v1alpha1.AWSNodeClass{})); diff != "" {
 		t.Errorf("over the base lies nothing, and something changed:\n%s", diff)
 	}
@@ -39,16 +39,16 @@ func TestLayOver(t *testing.T) {
 	}
 }
 
-// filled returns a class with every field set, except for mutually exclusive ones.
-func filled(t *testing.T, text string, number int64) *v1alpha1.AWSNodeClass {
+// makeFilledClass returns a class with every field set, except for mutually exclusive ones.
+func makeFilledClass(t *testing.T, text string, number int64) *v1alpha1.AWSNodeClass {
 	t.Helper()
 	class := &v1alpha1.AWSNodeClass{}
-	fill(t, reflect.ValueOf(class).Elem(), text, number)
+	fillValue(t, reflect.ValueOf(class).Elem(), text, number)
 	class.AMIAlias, class.InstanceProfile, class.Discovery = "", "", nil
 	return class
 }
 
-func fill(t *testing.T, v reflect.Value, text string, number int64) {
+func fillValue(t *testing.T, v reflect.Value, text string, number int64) {
 	t.Helper()
 	switch v.Kind() {
 	case reflect.String:
@@ -59,13 +59,13 @@ func fill(t *testing.T, v reflect.Value, text string, number int64) {
 		v.SetInt(number)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(t, v.Elem(), text, number)
+		fillValue(t, v.Elem(), text, number)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(t, v.Index(0), text, number)
+		fillValue(t, v.Index(0), text, number)
 	case reflect.Map:
 		value := reflect.New(v.Type().Elem()).Elem()
-		fill(t, value, text, number)
+		fillValue(t, value, text, number)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.ValueOf(text).Convert(v.Type().Key()), value)
 	case reflect.Struct:
@@ -74,7 +74,7 @@ func fill(t *testing.T, v reflect.Value, text string, number int64) {
 			return
 		}
 		for i := range v.NumField() {
-			fill(t, v.Field(i), text, number)
+			fillValue(t, v.Field(i), text, number)
 		}
 	default:
 		t.Fatalf("a field of kind %s: say here how it is filled", v.Kind())
@@ -107,7 +107,7 @@ func TestAWSClass(t *testing.T) {
 		{"other keys", `role: a, tagKeys: {costCode: code}`, `tagKeys: {project: team}`, func(c *v1alpha1.AWSNodeClass) any { return c.Tags["code"] + c.Tags["team"] + c.Tags["NodePool"] }, "org1jobsjobs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, e := valid(t, "platform: {clusterName: demo, nodeClass: {aws: {"+c.platform+"}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: {"+c.pool+"}}}}\n")
+			_, e := parseValid(t, "platform: {clusterName: demo, nodeClass: {aws: {"+c.platform+"}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: {"+c.pool+"}}}}\n")
 			class := e.FindPool("jobs").Class.AWS
 			if got := c.want(class); got != c.is {
 				t.Errorf("got %v, want %v of %+v", got, c.is, class)
@@ -121,7 +121,7 @@ func TestAWSClass(t *testing.T) {
 
 // TestClassOfAnotherKind fails unless a class of another kind replaces the platform's.
 func TestClassOfAnotherKind(t *testing.T) {
-	_, e := valid(t, "platform: {clusterName: demo, nodeClass: {aws: {role: a}}}\npools:\n  a: {nodeClass: {kwok: {}}}\n  b: {nodeClass: {ref: {group: g, kind: K, name: n}}}\n  c:\n")
+	_, e := parseValid(t, "platform: {clusterName: demo, nodeClass: {aws: {role: a}}}\npools:\n  a: {nodeClass: {kwok: {}}}\n  b: {nodeClass: {ref: {group: g, kind: K, name: n}}}\n  c:\n")
 	if a, b, c := e.FindPool("a").Class, e.FindPool("b").Class, e.FindPool("c").Class; a.AWS != nil || a.Kwok == nil || b.AWS != nil || b.Ref == nil || c.AWS == nil {
 		t.Errorf("%+v %+v %+v", a, b, c)
 	}
@@ -159,7 +159,7 @@ func TestUserDataFile(t *testing.T) {
 		}
 	}
 	_, problems := manifest.ParseWith("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {aws: {role: a, userDataFile: boot.sh}}}\n"), nil)
-	expect(t, problems, "croft.yaml:1: platform.nodeClass.aws.userDataFile: can only be read if croft.yaml is a file; write the text itself as userData")
+	expectProblems(t, problems, "croft.yaml:1: platform.nodeClass.aws.userDataFile: can only be read if croft.yaml is a file; write the text itself as userData")
 	_, problems = manifest.ParseWith("o.yaml", []byte("{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: a}, spec: {nodeClass: {aws: {userDataFile: boot.sh}}}}\n"), open)
-	expect(t, problems, "o.yaml:1: Pool/a: spec.nodeClass.aws.userDataFile: there is no such field; did you mean userData?")
+	expectProblems(t, problems, "o.yaml:1: Pool/a: spec.nodeClass.aws.userDataFile: there is no such field; did you mean userData?")
 }

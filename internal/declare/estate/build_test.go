@@ -23,7 +23,7 @@ const minimal = base + "pools: {jobs: {emptyTTL: 10m}, apps: }\n"
 // TestGroups expects the groups with which croft proxy may act: the members', the platform's,
 // and the groups with which tenants share, without the star, which is not a group.
 func TestGroups(t *testing.T) {
-	_, e := valid(t, base+`pools: {jobs: }
+	_, e := parseValid(t, base+`pools: {jobs: }
 tenants:
   shop:
     pool: jobs
@@ -37,7 +37,7 @@ tenants:
 }
 
 func TestResolve(t *testing.T) {
-	_, e := valid(t, `platform:
+	_, e := parseValid(t, `platform:
   clusterName: demo
   tenantDomain: tenants.example.org
   groupPrefix: "oidc:"
@@ -120,7 +120,7 @@ func TestBuildLiterals(t *testing.T) {
 	}
 	before := d.Tenants[1].DeepCopy()
 	e, problems := Build(d)
-	expect(t, problems,
+	expectProblems(t, problems,
 		"Tenant/lost: spec.pool: there is no pool jbos; did you mean jobs?",
 		"Tenant/young: spec.domains[0]: x.example.org overlaps with *.example.org of tenant old; a domain belongs to one tenant",
 	)
@@ -162,7 +162,7 @@ func TestByAge(t *testing.T) {
 
 func TestNoPlatformNoEstate(t *testing.T) {
 	e, problems := Build(&manifest.Declaration{})
-	expect(t, problems, "Platform/default: is missing; declare the cluster's platform with its clusterName and nodeClass")
+	expectProblems(t, problems, "Platform/default: is missing; declare the cluster's platform with its clusterName and nodeClass")
 	if e != nil {
 		t.Error("an estate without a platform asks to remove everything")
 	}
@@ -196,8 +196,8 @@ secondaryNetworks:
 pools: {jobs: {emptyTTL: 10m, secondaryNetworks: [data]}}
 tenants: {shop: {pool: jobs, domains: [shop.example.org]}}
 `
-	dStream, eStream := valid(t, stream)
-	dCompact, eCompact := valid(t, compact)
+	dStream, eStream := parseValid(t, stream)
+	dCompact, eCompact := parseValid(t, compact)
 	if diff := cmp.Diff(eCompact, eStream); diff != "" {
 		t.Errorf("estates (-compact +stream):\n%s", diff)
 	}
@@ -215,7 +215,7 @@ tenants: {shop: {pool: jobs, domains: [shop.example.org]}}
 
 	literal := &manifest.Declaration{Platforms: dStream.Platforms, Networks: dStream.Networks, Pools: dStream.Pools, Tenants: dStream.Tenants}
 	e, problems := Build(literal)
-	expect(t, problems)
+	expectProblems(t, problems)
 	if diff := cmp.Diff(eStream, e, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("estates (-stream +literal):\n%s", diff)
 	}
@@ -237,7 +237,7 @@ func TestAdd(t *testing.T) {
 		problems = append(problems, found...)
 	}
 	_, found := Build(d)
-	expect(t, append(problems, found...).Sorted(),
+	expectProblems(t, append(problems, found...).Sorted(),
 		"2.yaml:2: pools.jobs: pool jobs is declared twice (1.yaml:7); keep one of them",
 		"2.yaml:3: pools.batch.ttl: the number 1 is not allowed; write a duration with its unit, such as 30s, 10m or 168h, or Never",
 		"2.yaml:5: tenants.bank.domains[0]: *.example.com overlaps with a.example.com of tenant shop (1.yaml:9); a domain belongs to one tenant",
@@ -253,7 +253,7 @@ func TestAdd(t *testing.T) {
 // TestAllowances expects the tenant's own list to replace the platform's, the platform's list
 // to replace croft's, and an empty list to count as set.
 func TestAllowances(t *testing.T) {
-	_, e := valid(t, `platform:
+	_, e := parseValid(t, `platform:
   clusterName: demo
   nodeClass: {kwok: {}}
   tenantDefaults:
@@ -329,7 +329,7 @@ func TestBuiltinQuota(t *testing.T) {
 		{"the tenant lifts it", "", "quota: {}", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, e := valid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {"+test.defaults+"}}\n"+
+			_, e := parseValid(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {"+test.defaults+"}}\n"+
 				"pools: {a: {}}\ntenants: {shop: {pool: a, namespaces: [x, y], "+test.own+"}}\n")
 			shop := e.FindTenant("shop")
 			if len(shop.Quota) != test.want || len(shop.Shares["x"]) != test.want || len(shop.Shares["y"]) != test.want {
@@ -340,7 +340,7 @@ func TestBuiltinQuota(t *testing.T) {
 }
 
 func TestParseReportsEverythingAtOnce(t *testing.T) {
-	_, _, problems := read(`platform: {clusterName: demo, nodeClass: {kwok: {}}}
+	_, _, problems := parseAndBuild(`platform: {clusterName: demo, nodeClass: {kwok: {}}}
 pools:
   jobs: {emptyTTL: 10, colour: red}
   apps: {}
@@ -354,7 +354,7 @@ kind: Tenant
 metadata: {name: web}
 spec: {pool: apps}
 `)
-	expect(t, problems,
+	expectProblems(t, problems,
 		"croft.yaml:3: pools.jobs.colour: there is no such field; the fields are budgets, consolidation, costCode, emptyTTL, instances, limits, nodeClass, secondaryNetworks, startupTaints, tags, terminationGracePeriod, ttl, waitForNetworks and weight",
 		"croft.yaml:3: pools.jobs.emptyTTL: the number 10 is not allowed; write a duration with its unit, such as 30s, 10m or 168h, or Never",
 		"croft.yaml:6: tenants.kube-shop: kube-shop is the name of a namespace of Kubernetes; choose another name for the tenant",
@@ -365,12 +365,12 @@ spec: {pool: apps}
 }
 
 func TestNothingIsMissingFromAFileThatCannotBeRead(t *testing.T) {
-	_, _, problems := read("tenants:\n  shop: {pool: jobs}\n---\npools: [\n")
-	expect(t, problems, "croft.yaml:4: not YAML: did not find expected node content")
+	_, _, problems := parseAndBuild("tenants:\n  shop: {pool: jobs}\n---\npools: [\n")
+	expectProblems(t, problems, "croft.yaml:4: not YAML: did not find expected node content")
 }
 
 func TestAliasesAndMergeKeys(t *testing.T) {
-	_, e := valid(t, base+`
+	_, e := parseValid(t, base+`
 pools:
   apps: &apps
     emptyTTL: 10m
@@ -391,7 +391,7 @@ pools:
 }
 
 func TestJSON(t *testing.T) {
-	_, e := valid(t, "{\n\t\"platform\": {\"clusterName\": \"demo\", \"nodeClass\": {\"kwok\": {}}},\n\t\"pools\": {\"jobs\": null}\n}\n")
+	_, e := parseValid(t, "{\n\t\"platform\": {\"clusterName\": \"demo\", \"nodeClass\": {\"kwok\": {}}},\n\t\"pools\": {\"jobs\": null}\n}\n")
 	if e.FindPool("jobs") == nil {
 		t.Error("no pool jobs")
 	}

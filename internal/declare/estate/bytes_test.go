@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/declare/manifest"
 )
 
-// build builds the estate of a valid croft.yaml.
-func build(t *testing.T, content string) *estate.Estate {
+// buildEstate builds the estate of a valid croft.yaml.
+func buildEstate(t *testing.T, content string) *estate.Estate {
 	t.Helper()
 	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	e, more := estate.Build(d)
@@ -26,7 +26,7 @@ func build(t *testing.T, content string) *estate.Estate {
 // docs/explanation/walls.md.
 func TestTenantBytes(t *testing.T) {
 	const promised = 384 << 20
-	e := build(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {a: {}}\ntenants: {\n"+
+	e := buildEstate(t, "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {a: {}}\ntenants: {\n"+
 		"shop: {pool: a},\ncharts: {pool: a, policy: {maxHelmReleaseBytes: 1048576}},\nsmall: {pool: a, quota: {pods: 7, secrets: 10, count/pods: 10, requests.cpu: 4}, policy: {maxOtherObjectBytes: 32768}}\n}\n")
 	if got := estatetest.MaxTenantBytes(e.FindTenant("shop")); got > promised {
 		t.Errorf("a tenant can hold %d MiB", got>>20)
@@ -53,7 +53,7 @@ func TestTenantBytesInDocs(t *testing.T) {
 	if !found || !ends {
 		t.Fatal("docs/explanation/walls.md has no bounds for small teams")
 	}
-	e := build(t, "platform:\n  clusterName: demo\n  nodeClass: {kwok: {}}\n"+text+"pools: {a: {}}\ntenants: {shop: {pool: a}}\n")
+	e := buildEstate(t, "platform:\n  clusterName: demo\n  nodeClass: {kwok: {}}\n"+text+"pools: {a: {}}\ntenants: {shop: {pool: a}}\n")
 	shop := e.FindTenant("shop")
 	if got := estatetest.MaxTenantBytes(shop) >> 20; got != 62 {
 		t.Errorf("a tenant can hold %d MiB, not 62", got)

@@ -276,20 +276,20 @@ func TestCallersFromIsChecked(t *testing.T) {
 			`tenants.shop.network.callersFrom[1]: "Billing" must be the name of a tenant, or *`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, problems := read(fmt.Sprintf(content, test.content))
+			_, _, problems := parseAndBuild(fmt.Sprintf(content, test.content))
 			var want []string
 			for _, line := range test.want {
 				want = append(want, "croft.yaml:9: "+line)
 			}
-			expect(t, problems, want...)
+			expectProblems(t, problems, want...)
 		})
 	}
-	_, e := valid(t, fmt.Sprintf(content, `billng, "*", billing`))
+	_, e := parseValid(t, fmt.Sprintf(content, `billng, "*", billing`))
 	const want = "croft.yaml:9: tenants.shop.network.callersFrom[0]: warning: there is no tenant billng; did you mean billing?"
 	if got := e.Warnings.Error(); got != want {
 		t.Errorf("got %q", got)
 	}
-	_, e = valid(t, strings.TrimSuffix(base, "\n")+"  tenantDefaults: {callersFrom: [billng, billing]}\npools: {apps: }\ntenants:\n  billing: {pool: apps}\n")
+	_, e = parseValid(t, strings.TrimSuffix(base, "\n")+"  tenantDefaults: {callersFrom: [billng, billing]}\npools: {apps: }\ntenants:\n  billing: {pool: apps}\n")
 	if got := e.Warnings.Error(); !strings.HasSuffix(got, "platform.tenantDefaults.callersFrom[0]: warning: there is no tenant billng; did you mean billing?") {
 		t.Errorf("got %q", got)
 	}

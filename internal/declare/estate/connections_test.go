@@ -114,7 +114,7 @@ tenants:
 // TestConnectionsEnd expects a connection until its end, and none with a tenant that is being
 // deleted, or that was refused as a duplicate.
 func TestConnectionsEnd(t *testing.T) {
-	d, _ := valid(t, agreeing)
+	d, _ := parseValid(t, agreeing)
 	count := func() (int, *Estate) {
 		e, problems := Build(d)
 		if err := problems.Err(); err != nil {
@@ -154,7 +154,7 @@ func TestConnectionsEnd(t *testing.T) {
 // TestConsentIsForOneTenant expects that a consent does not pass to a later tenant of the same name,
 // until it is withdrawn and given again.
 func TestConsentIsForOneTenant(t *testing.T) {
-	d, _ := valid(t, agreeing)
+	d, _ := parseValid(t, agreeing)
 	shop, billing := &d.Tenants[0], &d.Tenants[1]
 	shop.UID, billing.UID = "shop-1", "billing-1"
 	check := func(step string, want int, pending string) {
@@ -227,12 +227,12 @@ func TestConsentsAreChecked(t *testing.T) {
 			"tenants.shop.network.callers.billing.ports: is required, but missing"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, problems := read(base + "pools: {apps: }\ntenants:\n  shop: {pool: apps, network: {" + test.content + "}}\n  billing: {pool: apps}\n")
+			_, _, problems := parseAndBuild(base + "pools: {apps: }\ntenants:\n  shop: {pool: apps, network: {" + test.content + "}}\n  billing: {pool: apps}\n")
 			var want []string
 			for _, line := range test.want {
 				want = append(want, "croft.yaml:9: "+line)
 			}
-			expect(t, problems, want...)
+			expectProblems(t, problems, want...)
 		})
 	}
 }

@@ -54,10 +54,10 @@ func TestDomains(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			content := base + "pools: {jobs: }\ntenants:\n"
 			for i, domains := range test.domains {
-				content += fmt.Sprintf("  %c: {pool: jobs, domains: [%s]}\n", 'a'+i, quoted(domains))
+				content += fmt.Sprintf("  %c: {pool: jobs, domains: [%s]}\n", 'a'+i, quoteList(domains))
 			}
-			_, _, problems := read(content)
-			expect(t, problems, test.want...)
+			_, _, problems := parseAndBuild(content)
+			expectProblems(t, problems, test.want...)
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestDomainsInForce(t *testing.T) {
 	}
 }
 
-func quoted(list string) string {
+func quoteList(list string) string {
 	if list == "" {
 		return ""
 	}
@@ -116,10 +116,10 @@ func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 	for range 2000 {
 		granted, stands := newGrants(), []claim{}
 		for range 12 {
-			c := randomClaim(rnd)
+			c := generateClaim(rnd)
 			want := false
 			for _, other := range stands {
-				want = want || other.tenant.Name != c.tenant.Name && overlap(c, other)
+				want = want || other.tenant.Name != c.tenant.Name && haveOverlap(c, other)
 			}
 			if _, got := granted.findOverlap(c); got != want {
 				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.tenant.Name, stands, got)
@@ -132,7 +132,7 @@ func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 	}
 }
 
-func randomClaim(rnd *rand.Rand) claim {
+func generateClaim(rnd *rand.Rand) claim {
 	labels := make([]string, 1+rnd.IntN(4))
 	for i := range labels {
 		labels[i] = string(rune('x' + rnd.IntN(2)))
@@ -144,7 +144,7 @@ func randomClaim(rnd *rand.Rand) claim {
 	return claim{manifest.Object{ID: manifest.ID{Name: string(rune('a' + rnd.IntN(3)))}}, domain}
 }
 
-func overlap(a, b claim) bool {
+func haveOverlap(a, b claim) bool {
 	switch {
 	case !a.isWildcard() && !b.isWildcard():
 		return a.domain == b.domain
@@ -161,7 +161,7 @@ func overlap(a, b claim) bool {
 // default.
 func TestTopLevelNamespaces(t *testing.T) {
 	const allowed = "platform: {clusterName: a, nodeClass: {kwok: {}}, topLevelNamespaces: [qa, dev]}\npools: {jobs: }\ntenants:\n  qa: {pool: jobs}\n  web: {pool: jobs, namespaces: [dev, io]}\n"
-	_, _, problems := read(allowed)
-	expect(t, problems,
+	_, _, problems := parseAndBuild(allowed)
+	expectProblems(t, problems,
 		"croft.yaml:5: tenants.web.namespaces[1]: a Service NAME of a namespace io would answer for the host NAME.io in every pod of the cluster; choose another name, or list it in platform.topLevelNamespaces")
 }

@@ -59,8 +59,8 @@ tenants:
 			}
 		})
 	}
-	_, _, problems := read(base + "pools: {apps: }\ntenants: {shop: {pool: apps, access: [{group: a, role: viewer, until: 2026-12-01}, {group: b, role: viewer, until: 3}]}}\n")
-	expect(t, problems,
+	_, _, problems := parseAndBuild(base + "pools: {apps: }\ntenants: {shop: {pool: apps, access: [{group: a, role: viewer, until: 2026-12-01}, {group: b, role: viewer, until: 3}]}}\n")
+	expectProblems(t, problems,
 		`croft.yaml:8: tenants.shop.access[0].until: must be a time, such as 2026-12-01T00:00:00Z, not the text "2026-12-01"`,
 		`croft.yaml:8: tenants.shop.access[1].until: must be a time, such as 2026-12-01T00:00:00Z, not the number 3`)
 }
@@ -114,8 +114,8 @@ func TestFreezeEnds(t *testing.T) {
 			}
 		})
 	}
-	_, _, problems := read(base + "pools: {apps: }\ntenants: {shop: {pool: apps, frozen: {except: [delete]}}}\n")
-	expect(t, problems,
+	_, _, problems := parseAndBuild(base + "pools: {apps: }\ntenants: {shop: {pool: apps, frozen: {except: [delete]}}}\n")
+	expectProblems(t, problems,
 		`croft.yaml:8: tenants.shop.frozen.except[0]: "delete" is not allowed; write scale`,
 		`croft.yaml:8: tenants.shop.frozen.reason: is required, but missing`)
 	for freeze, want := range map[string]string{
@@ -127,7 +127,7 @@ func TestFreezeEnds(t *testing.T) {
 		`schedule: "0 9 * * 1-5", duration: 24h`:   `croft.yaml:8: tenants.shop.frozen.duration: the freeze that begins at 2026-01-01T09:00:00Z would still last when the next one begins at 2026-01-02T09:00:00Z; write a shorter duration`,
 		`schedule: "0 0 1 */2 *", duration: 1440h`: `croft.yaml:8: tenants.shop.frozen.duration: the freeze that begins at 2027-01-01T00:00:00Z would still last when`,
 	} {
-		if _, _, problems := read(base + "pools: {apps: }\ntenants: {shop: {pool: apps, frozen: {reason: r, " + freeze + "}}}\n"); !strings.Contains(problems.Error(), want) {
+		if _, _, problems := parseAndBuild(base + "pools: {apps: }\ntenants: {shop: {pool: apps, frozen: {reason: r, " + freeze + "}}}\n"); !strings.Contains(problems.Error(), want) {
 			t.Errorf("%s: %q, want %q", freeze, problems.Error(), want)
 		}
 	}

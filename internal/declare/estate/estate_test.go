@@ -21,25 +21,25 @@ const base = `platform:
 
 `
 
-// read parses and builds one file named croft.yaml.
-func read(content string) (*manifest.Declaration, *Estate, manifest.Problems) {
+// parseAndBuild parses and builds one file named croft.yaml.
+func parseAndBuild(content string) (*manifest.Declaration, *Estate, manifest.Problems) {
 	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	e, more := Build(d)
 	return d, e, append(problems, more...).Sorted()
 }
 
-// valid reads content, and ends the test if there are problems.
-func valid(t testing.TB, content string) (*manifest.Declaration, *Estate) {
+// parseValid reads content, and ends the test if there are problems.
+func parseValid(t testing.TB, content string) (*manifest.Declaration, *Estate) {
 	t.Helper()
-	d, e, problems := read(content)
+	d, e, problems := parseAndBuild(content)
 	if err := problems.Err(); err != nil {
 		t.Fatalf("unexpected problems:\n%v", err)
 	}
 	return d, e
 }
 
-// expect compares problems with the expected lines.
-func expect(t *testing.T, problems manifest.Problems, want ...string) {
+// expectProblems compares problems with the expected lines.
+func expectProblems(t *testing.T, problems manifest.Problems, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), problems.Error()); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -53,7 +53,7 @@ type badInput struct {
 	want    []string
 }
 
-func examples(t testing.TB) map[string]string {
+func readExamples(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../../examples/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -71,9 +71,9 @@ func examples(t testing.TB) map[string]string {
 }
 
 func TestExamplesAreValid(t *testing.T) {
-	for name, content := range examples(t) {
+	for name, content := range readExamples(t) {
 		t.Run(name, func(t *testing.T) {
-			_, e := valid(t, content)
+			_, e := parseValid(t, content)
 			if len(e.Tenants) == 0 || len(e.Pools) == 0 {
 				t.Errorf("got %d tenants and %d pools", len(e.Tenants), len(e.Pools))
 			}
@@ -81,8 +81,9 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// large returns an estate with this number of tenants, each with its own domain and limits.
-func large(tenants int) string {
+// buildLargeFile returns an estate with this number of tenants, each with its own domain and
+// limits.
+func buildLargeFile(tenants int) string {
 	var b strings.Builder
 	b.WriteString(base + "pools:\n")
 	for i := range tenants/50 + 1 {
@@ -98,7 +99,7 @@ func large(tenants int) string {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	d, _ := valid(b, large(5000))
+	d, _ := parseValid(b, buildLargeFile(5000))
 	for b.Loop() {
 		if _, problems := Build(d); len(problems) > 0 {
 			b.Fatal(problems)

@@ -45,13 +45,13 @@ tenants:
 		{"open", `{nodeSelector: {example.org/disk: hdd}}`, "nodes have [ssd]"},
 		{"open", `{nodeSelector: {kubernetes.io/arch: arm64}}`, "nodes have [amd64]"},
 		{"open", `{nodeSelector: {karpenter.k8s.aws/instance-generation: "4"}}`, "no node has such a value"},
-		{"apps", affinity(`[{matchExpressions: [{key: node.kubernetes.io/instance-type, operator: In, values: [c5.large]}]}]`), "spec.affinity.nodeAffinity: "},
-		{"apps", affinity(`[{matchExpressions: [{key: disk, operator: In, values: [ssd]}]}, {matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}]`), ""},
-		{"apps", affinity(`[{matchExpressions: [{key: disk, operator: Exists}]}]`), "disk Exists: no node has the label disk"},
-		{"apps", affinity(`[{matchExpressions: [{key: disk, operator: DoesNotExist}, {key: rack, operator: NotIn, values: [a]}]}]`), ""},
-		{"apps", affinity(`[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: NotIn, values: [on-demand]}]}]`), "nodes have [on-demand]"},
+		{"apps", formatNodeAffinity(`[{matchExpressions: [{key: node.kubernetes.io/instance-type, operator: In, values: [c5.large]}]}]`), "spec.affinity.nodeAffinity: "},
+		{"apps", formatNodeAffinity(`[{matchExpressions: [{key: disk, operator: In, values: [ssd]}]}, {matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}]`), ""},
+		{"apps", formatNodeAffinity(`[{matchExpressions: [{key: disk, operator: Exists}]}]`), "disk Exists: no node has the label disk"},
+		{"apps", formatNodeAffinity(`[{matchExpressions: [{key: disk, operator: DoesNotExist}, {key: rack, operator: NotIn, values: [a]}]}]`), ""},
+		{"apps", formatNodeAffinity(`[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: NotIn, values: [on-demand]}]}]`), "nodes have [on-demand]"},
 		{"apps", `{nodeSelector: {node.kubernetes.io/instance-type: m5.large}, ` +
-			strings.TrimPrefix(affinity(`[{matchExpressions: [{key: node.kubernetes.io/instance-type, operator: NotIn, values: [m5.large]}]}]`), "{"), "nodes have [m5.large]"},
+			strings.TrimPrefix(formatNodeAffinity(`[{matchExpressions: [{key: node.kubernetes.io/instance-type, operator: NotIn, values: [m5.large]}]}]`), "{"), "nodes have [m5.large]"},
 	} {
 		var pod corev1.PodSpec
 		if err := yaml.UnmarshalStrict([]byte(c.pod), &pod); err != nil {
@@ -64,6 +64,6 @@ tenants:
 	}
 }
 
-func affinity(terms string) string {
+func formatNodeAffinity(terms string) string {
 	return `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: ` + terms + `}}}}`
 }

@@ -73,8 +73,8 @@ func TestAWSRefuses(t *testing.T) {
 		{"the platform's tags", `role: a, tags: {"aws:cloud": a}`, ``, []string{`croft.yaml:1: platform.nodeClass.aws.tags.aws:cloud: the tag aws:cloud is reserved for AWS; choose another`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, problems := read(fmt.Sprintf(onAWS, test.platform, test.pool))
-			expect(t, problems, test.want...)
+			_, _, problems := parseAndBuild(fmt.Sprintf(onAWS, test.platform, test.pool))
+			expectProblems(t, problems, test.want...)
 		})
 	}
 }

@@ -19,7 +19,7 @@ func TestNetworkWarnings(t *testing.T) {
 	for requirements, want := range map[string]string{
 		m5 + ", " + zone: "", m5: anyZone, t3 + ", " + zone: tooSmall, t3: anyZone + "\n" + tooSmall,
 	} {
-		_, e := valid(t, base+twoNetworks+pool+requirements+"]}}}\n")
+		_, e := parseValid(t, base+twoNetworks+pool+requirements+"]}}}\n")
 		if got := e.Warnings.Error(); got != want {
 			t.Errorf("%s: %s", requirements, got)
 		}

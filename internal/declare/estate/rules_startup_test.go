@@ -44,7 +44,7 @@ func TestStartupTaints(t *testing.T) {
 			if e != nil {
 				all = append(all, e.Warnings...)
 			}
-			expect(t, all.Sorted(), test.want...)
+			expectProblems(t, all.Sorted(), test.want...)
 		})
 	}
 }

@@ -252,8 +252,8 @@ func TestBuildRefuses(t *testing.T) {
 			"croft.yaml:10: pools.apps.secondaryNetworks: n3 and n6 have no zone in common, so no node can have all of them; add a zone to one, or leave one out"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, problems := read(base + test.content)
-			expect(t, problems, test.want...)
+			_, _, problems := parseAndBuild(base + test.content)
+			expectProblems(t, problems, test.want...)
 		})
 	}
 }
@@ -284,9 +284,9 @@ func TestDefaultClasses(t *testing.T) {
 			at + "runtimeClass: set force or default, not both"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, problems := read("platform: {clusterName: a, nodeClass: {kwok: {}}, " + c.platform + "}\npools: {jobs: }\ntenants:\n" +
+			_, _, problems := parseAndBuild("platform: {clusterName: a, nodeClass: {kwok: {}}, " + c.platform + "}\npools: {jobs: }\ntenants:\n" +
 				"  shop: {pool: jobs, policy: {" + c.tenant + "}}\n")
-			expect(t, problems, c.want...)
+			expectProblems(t, problems, c.want...)
 		})
 	}
 }
@@ -295,14 +295,14 @@ func TestDefaultClasses(t *testing.T) {
 // the first tier: it runs without a control plane.
 func TestArgoCDSources(t *testing.T) {
 	const base = "platform: {clusterName: a, gitops: ArgoCD, nodeClass: {kwok: {}}}\npools: {jobs: }\ntenants:\n  shop:\n    pool: jobs\n    sources:\n"
-	_, _, problems := read(base +
+	_, _, problems := parseAndBuild(base +
 		"      artifact: {oci: \"oci://ghcr.io/a/b\"}\n" +
 		"      private: {git: \"https://git.example.org/a\", secretRef: {name: a}}\n" +
 		"      called: {git: \"https://git.example.org/a\", webhook: {type: github, secretRef: {name: a}}}\n" +
 		"      timed: {git: \"https://git.example.org/a\", interval: 1m, timeout: 5m}\n" +
 		"      all: {git: \"https://git.example.org/*\"}\n" +
 		"      metadata: {git: \"http://169.254.169.254/latest\"}\n")
-	expect(t, problems,
+	expectProblems(t, problems,
 		"croft.yaml:7: tenants.shop.sources.artifact.oci: is for Flux, and platform.gitops is ArgoCD; name a Git repository in git",
 		"croft.yaml:8: tenants.shop.sources.private.secretRef: is for Flux; Argo CD finds credentials by the repository's URL, in Secrets of its own namespace: leave secretRef out",
 		"croft.yaml:9: tenants.shop.sources.called.webhook: is for Flux; Git servers call Argo CD at /api/webhook, for all repositories: leave webhook out",
@@ -310,7 +310,7 @@ func TestArgoCDSources(t *testing.T) {
 		"croft.yaml:10: tenants.shop.sources.timed.timeout: is for Flux; Argo CD does not wait until the applied objects are ready: leave timeout out",
 		"croft.yaml:11: tenants.shop.sources.all.git: Argo CD would take any of *?[]{}\\! for a pattern, which other repositories match, too; name a repository without these characters",
 		"croft.yaml:12: tenants.shop.sources.metadata.git: Argo CD may not connect to 169.254.169.254 for tenant shop, whose policy.sourceHosts are * (* is every host name outside of the cluster); add the host there, or name another")
-	valid(t, base+"      app: {git: \"https://git.example.org/a\", tag: v1, path: ./b}\n")
+	parseValid(t, base+"      app: {git: \"https://git.example.org/a\", tag: v1, path: ./b}\n")
 }
 
 // twoNetworks is a YAML mapping of three lines: the key and two networks.

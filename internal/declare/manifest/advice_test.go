@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// read parses and builds one file named croft.yaml.
-func read(content string) manifest.Problems {
+// parseAndBuild parses and builds one file named croft.yaml.
+func parseAndBuild(content string) manifest.Problems {
 	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	_, more := estate.Build(d)
 	return append(problems, more...).Sorted()
@@ -71,8 +71,8 @@ func TestAdviceIsAccepted(t *testing.T) {
 		least /= fewerValues
 	}
 	for _, kind := range manifest.Kinds {
-		spec := all[kind].Structure().Properties["spec"]
-		for _, path := range fieldPaths(&spec, []string{"spec"}) {
+		spec := all[kind].GetStructure().Properties["spec"]
+		for _, path := range listFieldPaths(&spec, []string{"spec"}) {
 			fields++
 			for i, value := range wrong {
 				if !sandbox.All() && (fields+i)%fewerValues != 0 {
@@ -91,10 +91,10 @@ func TestAdviceIsAccepted(t *testing.T) {
 // followAdvice returns the number of messages with advice.
 func followAdvice(t *testing.T, kind string, path []string, value string) int {
 	t.Helper()
-	before := examine(t, kind, path, read1(t, value))
+	before := checkField(t, kind, path, parseValue(t, value))
 	given := 0
 	for _, p := range before {
-		advice, out, ok := adviceIn(t, p.Message)
+		advice, out, ok := parseAdvice(t, p.Message)
 		if manifest.PlainPath(p.Field) != strings.Join(path, ".") || !ok {
 			continue
 		}
@@ -103,13 +103,13 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 		known := before
 		switch last := len(path) - 1; {
 		case !out:
-			after = examine(t, kind, path, advice)
+			after = checkField(t, kind, path, advice)
 			// Rules on the parents of a value of the wrong type are not evaluated.
-			known = append(slices.Clone(before), examine(t, kind, path, nil)...)
+			known = append(slices.Clone(before), checkField(t, kind, path, nil)...)
 		case path[last] == "0":
-			after = examine(t, kind, path[:last], []any{})
+			after = checkField(t, kind, path[:last], []any{})
 		default:
-			after = examine(t, kind, path, nil)
+			after = checkField(t, kind, path, nil)
 		}
 		for _, q := range after {
 			already := slices.ContainsFunc(known, func(p manifest.Problem) bool { return p.Field == q.Field && p.Message == q.Message })
@@ -124,17 +124,17 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 	return given
 }
 
-func adviceIn(t *testing.T, message string) (value any, out, ok bool) {
+func parseAdvice(t *testing.T, message string) (value any, out, ok bool) {
 	t.Helper()
 	for _, pattern := range advised {
 		if match := pattern.FindStringSubmatch(message); match != nil {
-			return read1(t, match[1]), false, true
+			return parseValue(t, match[1]), false, true
 		}
 	}
 	return nil, true, strings.Contains(message, leaveOut)
 }
 
-func read1(t *testing.T, text string) any {
+func parseValue(t *testing.T, text string) any {
 	t.Helper()
 	var v any
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
@@ -143,8 +143,8 @@ func read1(t *testing.T, text string) any {
 	return v
 }
 
-// examine returns the problems of an object in which one field is set.
-func examine(t *testing.T, kind string, path []string, value any) manifest.Problems {
+// checkField returns the problems of an object in which one field is set.
+func checkField(t *testing.T, kind string, path []string, value any) manifest.Problems {
 	t.Helper()
 	base := map[string]map[string]any{
 		manifest.KindPlatform: {"clusterName": "demo", "nodeClass": map[string]any{"kwok": map[string]any{}}},
@@ -158,7 +158,7 @@ func examine(t *testing.T, kind string, path []string, value any) manifest.Probl
 		object := map[string]any{"apiVersion": "croft.dev/v1alpha1", "kind": k, "metadata": map[string]any{"name": names[k]}, "spec": base[k]}
 		if k == kind {
 			makeRoom(object, path)
-			put(object, path, value)
+			setPath(object, path, value)
 		}
 		data, err := json.Marshal(object)
 		if err != nil {
@@ -166,7 +166,7 @@ func examine(t *testing.T, kind string, path []string, value any) manifest.Probl
 		}
 		documents = append(documents, string(data))
 	}
-	problems := read(strings.Join(documents, "\n---\n"))
+	problems := parseAndBuild(strings.Join(documents, "\n---\n"))
 	return problems.ForObject(kind, names[kind])
 }
 
@@ -175,18 +175,18 @@ func makeRoom(object map[string]any, path []string) {
 	switch at := strings.Join(path, "."); {
 	case strings.HasPrefix(at, "spec.nodeClass.aws.blockDeviceMappings.0.ebs."):
 		object["spec"].(map[string]any)["nodeClass"] = map[string]any{}
-		put(object, []string{"spec", "nodeClass", "aws", "blockDeviceMappings", "0", "ebs", "volumeSize"}, "20Gi")
+		setPath(object, []string{"spec", "nodeClass", "aws", "blockDeviceMappings", "0", "ebs", "volumeSize"}, "20Gi")
 	case strings.HasPrefix(at, "spec.nodeClass."):
 		object["spec"].(map[string]any)["nodeClass"] = map[string]any{}
 	case strings.HasPrefix(at, "spec.network.calico"):
-		put(object, []string{"spec", "network", "dialect"}, "Calico")
+		setPath(object, []string{"spec", "network", "dialect"}, "Calico")
 	case at == "spec.pools" || at == "spec.pools.0":
 		delete(object["spec"].(map[string]any), "pool")
 	}
 }
 
-// put sets a value at a path. The step 0 is the index of a list.
-func put(at map[string]any, path []string, value any) {
+// setPath sets a value at a path. The step 0 is the index of a list.
+func setPath(at map[string]any, path []string, value any) {
 	for i, step := range path[:len(path)-1] {
 		if step == "0" {
 			continue
@@ -216,13 +216,13 @@ func put(at map[string]any, path []string, value any) {
 	}
 }
 
-// fieldPaths returns the paths of all fields, and of items and entries in them.
-func fieldPaths(s *structural.Structural, path []string) [][]string {
+// listFieldPaths returns the paths of all fields, and of items and entries in them.
+func listFieldPaths(s *structural.Structural, path []string) [][]string {
 	var all [][]string
 	add := func(s *structural.Structural, step string) {
 		at := append(slices.Clone(path), step)
 		all = append(all, at)
-		all = append(all, fieldPaths(s, at)...)
+		all = append(all, listFieldPaths(s, at)...)
 	}
 	for _, name := range manifest.FieldsOf(s) {
 		property := s.Properties[name]
@@ -232,16 +232,16 @@ func fieldPaths(s *structural.Structural, path []string) [][]string {
 		add(s.Items, "0")
 	}
 	if more := s.AdditionalProperties; more != nil && more.Structural != nil {
-		for _, key := range keysFor(more.Structural, path[len(path)-1]) {
+		for _, key := range listValidKeys(more.Structural, path[len(path)-1]) {
 			add(more.Structural, key)
 		}
 	}
 	return all
 }
 
-// keysFor returns valid keys for a mapping: a pool's limits and quotas, containers' limits, or
-// any other mapping.
-func keysFor(values *structural.Structural, name string) []string {
+// listValidKeys returns valid keys for a mapping: a pool's limits and quotas, containers' limits,
+// or any other mapping.
+func listValidKeys(values *structural.Structural, name string) []string {
 	switch {
 	case strings.HasPrefix(name, "eviction"):
 		return []string{"memory.available"}
@@ -271,11 +271,11 @@ func TestMessagesOfTypes(t *testing.T) {
 		if !strings.HasPrefix(input, "pools") {
 			input = "pools: {jobs: {}}\n" + input
 		}
-		problems := read(manifest.Base + input)
+		problems := parseAndBuild(manifest.Base + input)
 		if len(problems) == 0 || !strings.Contains(fmt.Sprint(problems), want) {
 			t.Errorf("%s\nwant %s\ngot  %s", input, want, problems)
 		}
 	}
-	problems := read("platform: {clusterName: '', nodeClass: {kwok: {}}}\n")
+	problems := parseAndBuild("platform: {clusterName: '', nodeClass: {kwok: {}}}\n")
 	manifest.Expect(t, problems, "croft.yaml:1: platform.clusterName: must not be empty; set a value")
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestObjectsAreAsDeclared(t *testing.T) {
-	d := valid(t, base+"pools: {jobs: {emptyTTL: 10m}}\n")
+	d := parseValid(t, base+"pools: {jobs: {emptyTTL: 10m}}\n")
 	want := map[string]any{
 		"apiVersion": "croft.dev/v1alpha1", "kind": "Pool",
 		"metadata": map[string]any{"name": "jobs"},

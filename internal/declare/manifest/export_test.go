@@ -10,14 +10,14 @@ var (
 	Kinds               = kinds
 	PlainPath           = normalizePath
 	FieldsOf            = listFields
-	Expect              = expect
-	Examples            = examples
-	Unreadable          = unreadable
+	Expect              = expectProblems
+	Examples            = readExamples
+	Unreadable          = listUnreadableFiles
 	InvalidByThemselves = invalidByThemselves
 )
 
-// Structure returns the kind's schema.
-func (c *compiledSchema) Structure() *structural.Structural { return c.structure }
+// GetStructure returns the kind's schema.
+func (c *compiledSchema) GetStructure() *structural.Structural { return c.structure }
 
-// Content returns the content of the file.
-func (b badInput) Content() string { return b.content }
+// GetContent returns the content of the file.
+func (b badInput) GetContent() string { return b.content }

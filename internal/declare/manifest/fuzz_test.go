@@ -15,11 +15,11 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(content))
 	}
 	for _, test := range manifest.InvalidByThemselves {
-		f.Add([]byte(manifest.Base + test.Content()))
+		f.Add([]byte(manifest.Base + test.GetContent()))
 	}
 	for _, test := range manifest.Unreadable() {
-		if len(test.Content()) < 10_000 {
-			f.Add([]byte(test.Content()))
+		if len(test.GetContent()) < 10_000 {
+			f.Add([]byte(test.GetContent()))
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -18,8 +18,8 @@ const base = `platform:
 
 `
 
-// valid parses a file named croft.yaml that has no problem.
-func valid(t testing.TB, content string) *Declaration {
+// parseValid parses a file named croft.yaml that has no problem.
+func parseValid(t testing.TB, content string) *Declaration {
 	t.Helper()
 	d, problems := Parse("croft.yaml", []byte(content))
 	if err := problems.Err(); err != nil {
@@ -28,8 +28,8 @@ func valid(t testing.TB, content string) *Declaration {
 	return d
 }
 
-// expect compares problems with the expected lines.
-func expect(t *testing.T, problems Problems, want ...string) {
+// expectProblems compares problems with the expected lines.
+func expectProblems(t *testing.T, problems Problems, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), problems.Error()); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -43,8 +43,8 @@ type badInput struct {
 	want    []string
 }
 
-// examples returns the contents of the examples, by file name.
-func examples(t testing.TB) map[string]string {
+// readExamples returns the contents of the examples, by file name.
+func readExamples(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../../examples/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -7,22 +7,22 @@ import (
 )
 
 func TestParseRefuses(t *testing.T) {
-	for _, test := range unreadable() {
+	for _, test := range listUnreadableFiles() {
 		t.Run(test.name, func(t *testing.T) {
 			_, problems := Parse("croft.yaml", []byte(test.content))
-			expect(t, problems, test.want...)
+			expectProblems(t, problems, test.want...)
 		})
 	}
 	for _, test := range invalidByThemselves {
 		t.Run(test.name, func(t *testing.T) {
 			_, problems := Parse("croft.yaml", []byte(base+test.content))
-			expect(t, problems, test.want...)
+			expectProblems(t, problems, test.want...)
 		})
 	}
 }
 
-// unreadable returns files that are invalid as a whole.
-func unreadable() []badInput {
+// listUnreadableFiles returns files that are invalid as a whole.
+func listUnreadableFiles() []badInput {
 	return []badInput{
 		{"empty", "", []string{"croft.yaml: the file is empty; write a platform, its pools and its tenants"}},
 		{"only comments", "# nothing\n---\n# here\n", []string{"croft.yaml: the file is empty; write a platform, its pools and its tenants"}},
@@ -37,8 +37,8 @@ func unreadable() []badInput {
 		{"no version", "kind: Tenant\n", []string{"croft.yaml:1: croft reads Platform, Pool, Tenant and SecondaryNetwork of croft.dev/v1alpha1, not Tenant of nothing"}},
 		{"a kind that is none", "kind: {a: b}\napiVersion: croft.dev/v1alpha1\n", []string{"croft.yaml:1: croft reads Platform, Pool, Tenant and SecondaryNetwork of croft.dev/v1alpha1, not {a: b} of croft.dev/v1alpha1"}},
 		{"croft's own kind", "kind: TenantRules\napiVersion: croft.dev/v1alpha1\n", []string{"croft.yaml:1: croft reads Platform, Pool, Tenant and SecondaryNetwork of croft.dev/v1alpha1, not TenantRules of croft.dev/v1alpha1"}},
-		{"an alias bomb", aliasBomb(), []string{"croft.yaml:1: the aliases in this document expand to more than 1000000 values; write the values without aliases"}},
-		{"a merge bomb", mergeBomb(), []string{"croft.yaml:1: the aliases in this document expand to more than 1000000 values; write the values without aliases"}},
+		{"an alias bomb", buildAliasBomb(), []string{"croft.yaml:1: the aliases in this document expand to more than 1000000 values; write the values without aliases"}},
+		{"a merge bomb", buildMergeBomb(), []string{"croft.yaml:1: the aliases in this document expand to more than 1000000 values; write the values without aliases"}},
 		{"an endless alias", "pools: &a\n  jobs: *a\n", []string{
 			"croft.yaml:2: pools.jobs: the alias *a refers to itself; write the values without this alias"}},
 		{"an unknown alias", "pools: *a\n", []string{"croft.yaml: not YAML: unknown anchor 'a' referenced"}},
@@ -134,7 +134,7 @@ var invalidByThemselves = []badInput{
 		"croft.yaml:8: Platform/main: a cluster has one Platform, named default: set metadata.name to default"}},
 }
 
-func aliasBomb() string {
+func buildAliasBomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
 	for _, line := range []string{"1 0", "2 1", "3 2", "4 3", "5 4", "6 5", "7 6", "8 7", "9 8"} {
@@ -144,7 +144,7 @@ func aliasBomb() string {
 	return b.String()
 }
 
-func mergeBomb() string {
+func buildMergeBomb() string {
 	var b strings.Builder
 	b.WriteString("base: &base\n")
 	for i := range 2000 {
@@ -158,7 +158,7 @@ func mergeBomb() string {
 }
 
 func TestScalars(t *testing.T) {
-	d := valid(t, base+`
+	d := parseValid(t, base+`
 pools:
   123: {weight: 0x10, tags: {a: 2024-01-01, b: yes, c: .inf}, limits: {cpu: 100, memory: 1e3}}
 `)

@@ -62,49 +62,49 @@ func newWorld(t testing.TB, total int64) *world {
 		operators: [2]*operator{{}, {}}, bound: total}
 }
 
-// taken returns the amount of a namespace. It ignores the objects in a newly added namespace
+// computeTaken returns the amount of a namespace. It ignores the objects in a newly added namespace
 // until they are counted, since no plan can know them.
-func (n *namespace) taken(entry int64) int64 {
+func (n *namespace) computeTaken(entry int64) int64 {
 	if n.counted < 0 {
 		return max(entry, n.spec, 0)
 	}
 	return max(entry, n.spec, n.hard, n.used)
 }
 
-func (w *world) taken() int64 {
+func (w *world) sumTaken() int64 {
 	sum := int64(0)
 	for name, n := range w.namespaces {
-		sum += n.taken(w.ledger[name])
+		sum += n.computeTaken(w.ledger[name])
 	}
 	return sum
 }
 
-// changed is called after a change of the declaration.
-func (w *world) changed() { w.bound = max(w.total, w.taken()) }
+// updateBound is called after a change of the declaration.
+func (w *world) updateBound() { w.bound = max(w.total, w.sumTaken()) }
 
-func (w *world) check() {
+func (w *world) checkBound() {
 	w.Helper()
-	taken := w.taken()
+	taken := w.sumTaken()
 	if taken > w.bound {
-		w.Fatalf("%d can be used, and %d may:\n%s", taken, w.bound, w.tale())
+		w.Fatalf("%d can be used, and %d may:\n%s", taken, w.bound, w.formatHistory())
 	}
 	w.bound = max(w.total, taken)
 }
 
-// read starts a reconcile: the tenant is read before its namespaces.
-func (o *operator) read(w *world) {
+// readTenant starts a reconcile: the tenant is read before its namespaces.
+func (o *operator) readTenant(w *world) {
 	o.ledger, o.version, o.seen, o.pending = maps.Clone(w.ledger), w.version, map[string]namespace{}, nil
 }
 
-func (o *operator) look(w *world, name string) {
+func (o *operator) readNamespace(w *world, name string) {
 	if n := w.namespaces[name]; n != nil && o.seen != nil {
 		o.seen[name] = *n
 	}
 }
 
-// plan writes the ledger, if the tenant has not changed since it was read, and records the
+// planShares writes the ledger, if the tenant has not changed since it was read, and records the
 // writes to the namespaces.
-func (o *operator) plan(w *world) {
+func (o *operator) planShares(w *world) {
 	if o.seen == nil || o.version != w.version || len(o.seen) != len(w.namespaces) {
 		return
 	}
@@ -112,7 +112,7 @@ func (o *operator) plan(w *world) {
 		if n < 0 {
 			return nil
 		}
-		return list(corev1.ResourcePods, strconv.FormatInt(n, 10))
+		return newResourceList(corev1.ResourcePods, strconv.FormatInt(n, 10))
 	}
 	var spaces []quotaplan.Space
 	for _, name := range slices.Sorted(maps.Keys(o.seen)) {
@@ -128,7 +128,7 @@ func (o *operator) plan(w *world) {
 	for name, entry := range quotaplan.Plan(amount(w.total), spaces) {
 		next[name] = entry.Pods().Value()
 	}
-	o.keeps(w, next)
+	o.expectMinimums(w, next)
 	if !maps.Equal(next, w.ledger) {
 		w.ledger = next
 		w.version++
@@ -147,15 +147,15 @@ func (o *operator) plan(w *world) {
 	o.seen = nil
 }
 
-// keeps expects no share to fall below a minimum if all minimums can be met, regardless of
+// expectMinimums expects no share to fall below a minimum if all minimums can be met, regardless of
 // demands.
-func (o *operator) keeps(w *world, next map[string]int64) {
+func (o *operator) expectMinimums(w *world, next map[string]int64) {
 	w.Helper()
 	room := w.total
 	for name, n := range o.seen {
 		base := max(n.counted, n.minimum)
 		if n.leaving || n.counted < 0 || n.hard < 0 {
-			base = n.taken(o.ledger[name])
+			base = n.computeTaken(o.ledger[name])
 			if !n.leaving {
 				base = max(base, n.minimum)
 			}
@@ -164,12 +164,12 @@ func (o *operator) keeps(w *world, next map[string]int64) {
 	}
 	for name, share := range next {
 		if n := o.seen[name]; room >= 0 && !n.leaving && share < n.minimum && share < o.ledger[name] {
-			w.Fatalf("%s had %d, and is to have %d, less than its minimum %d:\n%s", name, o.ledger[name], share, n.minimum, w.tale())
+			w.Fatalf("%s had %d, and is to have %d, less than its minimum %d:\n%s", name, o.ledger[name], share, n.minimum, w.formatHistory())
 		}
 	}
 }
 
-func (o *operator) write(w *world, name string) {
+func (o *operator) writeNamespace(w *world, name string) {
 	p, ok := o.pending[name]
 	delete(o.pending, name)
 	if n := w.namespaces[name]; ok && n != nil && n.version == p.version {
@@ -178,30 +178,30 @@ func (o *operator) write(w *world, name string) {
 	}
 }
 
-// step performs one action.
-func (w *world) step(action, which, amount byte) {
+// executeAction performs one action.
+func (w *world) executeAction(action, which, amount byte) {
 	name := string(rune('a' + which%4))
 	n, o := w.namespaces[name], w.operators[which/4%2]
-	defer w.tell(action, which, amount)
+	defer w.recordAction(action, which, amount)
 	switch action % actions {
 	case 0:
-		o.read(w)
+		o.readTenant(w)
 	case 1:
-		o.look(w, name)
+		o.readNamespace(w, name)
 	case 2: // it reads its missing data now, and writes later
 		if o.seen == nil {
-			o.read(w)
+			o.readTenant(w)
 		}
 		for name := range w.namespaces {
 			if _, ok := o.seen[name]; !ok {
-				o.look(w, name)
+				o.readNamespace(w, name)
 			}
 		}
-		o.plan(w)
+		o.planShares(w)
 	case 3:
-		o.write(w, name)
+		o.writeNamespace(w, name)
 	case 4: // one operator completes its reconcile
-		w.reconcile(o)
+		w.runReconcile(o)
 	case 5, 6: // admission: compare and swap
 		if k := int64(amount % 8); n != nil && n.hard >= 0 && n.used+k <= n.hard {
 			n.used += k
@@ -218,12 +218,12 @@ func (w *world) step(action, which, amount byte) {
 		}
 	case 8, 9: // kube-controller-manager
 		if n != nil && n.spec >= 0 {
-			w.count(n)
+			w.countUsage(n)
 		}
 	case 10: // the quota changes
 		w.total = int64(amount % 50)
 		w.version++
-		w.changed()
+		w.updateBound()
 	case 11: // the namespaces change
 		switch {
 		case n == nil:
@@ -235,7 +235,7 @@ func (w *world) step(action, which, amount byte) {
 			delete(w.namespaces, name)
 		}
 		w.version++
-		w.changed()
+		w.updateBound()
 	case 12: // a minimum is declared, which may be impossible to meet
 		if n != nil {
 			n.minimum = int64(amount % 16)
@@ -251,71 +251,71 @@ func (w *world) step(action, which, amount byte) {
 // actions is the number of kinds of steps.
 const actions = 14
 
-// tell records an action and its result, and checks the invariants.
-func (w *world) tell(action, which, amount byte) {
+// recordAction records an action and its result, and checks the invariants.
+func (w *world) recordAction(action, which, amount byte) {
 	w.Helper()
 	line := fmt.Sprintf("%d/%d/%d: total %d, ledger %v;", action%actions, which%8, amount, w.total, w.ledger)
 	for _, name := range slices.Sorted(maps.Keys(w.namespaces)) {
 		line += fmt.Sprintf(" %s%+v", name, *w.namespaces[name])
 	}
 	w.story = append(w.story, line)
-	w.check()
+	w.checkBound()
 }
 
-// tale returns the last 30 actions.
-func (w *world) tale() string { return strings.Join(w.story[max(0, len(w.story)-30):], "\n") }
+// formatHistory returns the last 30 actions.
+func (w *world) formatHistory() string { return strings.Join(w.story[max(0, len(w.story)-30):], "\n") }
 
-// count updates the status of a ResourceQuota like kube-controller-manager.
-func (w *world) count(n *namespace) {
+// countUsage updates the status of a ResourceQuota like kube-controller-manager.
+func (w *world) countUsage(n *namespace) {
 	first := n.counted < 0
 	n.hard, n.counted = n.spec, n.used
 	n.version++
 	if first {
-		w.changed()
+		w.updateBound()
 	}
 }
 
-// reconcile is an operator's reconcile without interruption.
-func (w *world) reconcile(o *operator) {
-	o.read(w)
+// runReconcile runs an operator's reconcile without interruption.
+func (w *world) runReconcile(o *operator) {
+	o.readTenant(w)
 	for name := range w.namespaces {
-		o.look(w, name)
+		o.readNamespace(w, name)
 	}
-	o.plan(w)
+	o.planShares(w)
 	for name := range w.namespaces {
-		o.write(w, name)
+		o.writeNamespace(w, name)
 	}
 }
 
-// settle completes all pending actions. It expects that to take few steps, and the namespaces
-// to have about the same headroom afterwards.
-func (w *world) settle() {
+// completeActions completes all pending actions. It expects that to take few steps, and the
+// namespaces to have about the same headroom afterwards.
+func (w *world) completeActions() {
 	w.Helper()
 	for range 12 {
-		w.reconcile(w.operators[0])
-		w.check()
+		w.runReconcile(w.operators[0])
+		w.checkBound()
 		for _, n := range w.namespaces {
 			if n.spec >= 0 {
-				w.count(n)
+				w.countUsage(n)
 			}
 		}
 	}
 	before := w.version
-	w.reconcile(w.operators[0])
+	w.runReconcile(w.operators[0])
 	if w.version != before {
-		w.Fatalf("it does not settle:\n%s", w.tale())
+		w.Fatalf("it does not settle:\n%s", w.formatHistory())
 	}
-	w.fair()
+	w.expectFairShares()
 }
 
-// fair expects each namespace to have its minimum, if all can be met; its refused demand, if it
-// fits into the rest; and otherwise about the same headroom as the others.
-func (w *world) fair() {
+// expectFairShares expects each namespace to have its minimum, if all can be met; its refused
+// demand, if it fits into the rest; and otherwise about the same headroom as the others.
+func (w *world) expectFairShares() {
 	w.Helper()
 	room, needs, wishes, active := w.total, int64(0), int64(0), int64(0)
 	for name, n := range w.namespaces {
 		if n.leaving {
-			room -= n.taken(w.ledger[name])
+			room -= n.computeTaken(w.ledger[name])
 			continue
 		}
 		room -= n.used
@@ -329,11 +329,11 @@ func (w *world) fair() {
 		switch even := max(0, room-needs-wishes) / max(active, 1); {
 		case n.leaving || room < 0:
 		case needs <= room && w.ledger[name] < n.minimum:
-			w.Fatalf("%s has %d, less than its minimum %d:\n%s", name, w.ledger[name], n.minimum, w.tale())
+			w.Fatalf("%s has %d, less than its minimum %d:\n%s", name, w.ledger[name], n.minimum, w.formatHistory())
 		case needs+wishes <= room && w.ledger[name] < n.demand:
-			w.Fatalf("%s has %d, and %d were asked for, which there are:\n%s", name, w.ledger[name], n.demand, w.tale())
+			w.Fatalf("%s has %d, and %d were asked for, which there are:\n%s", name, w.ledger[name], n.demand, w.formatHistory())
 		case 2*headroom < even:
-			w.Fatalf("%s uses %d and has %d, where %d are left for %d:\n%s", name, n.used, w.ledger[name], room, active, w.tale())
+			w.Fatalf("%s uses %d and has %d, where %d are left for %d:\n%s", name, n.used, w.ledger[name], room, active, w.formatHistory())
 		}
 	}
 }
@@ -344,9 +344,9 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, moves []byte) {
 		w := newWorld(t, 20)
 		for moves = moves[:min(len(moves), 900)]; len(moves) >= 3; moves = moves[3:] {
-			w.step(moves[0], moves[1], moves[2])
+			w.executeAction(moves[0], moves[1], moves[2])
 		}
-		w.settle()
+		w.completeActions()
 	})
 }
 
@@ -360,8 +360,8 @@ func TestNeverTooMuch(t *testing.T) {
 			if action >= 10 && action < 13 && random.IntN(10) > 0 { // users change the declaration less often
 				action = byte(random.IntN(10))
 			}
-			w.step(action, byte(random.IntN(8)), byte(random.IntN(256)))
+			w.executeAction(action, byte(random.IntN(8)), byte(random.IntN(256)))
 		}
-		w.settle()
+		w.completeActions()
 	}
 }

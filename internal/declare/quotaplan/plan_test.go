@@ -10,24 +10,24 @@ import (
 	"croft.dev/croft/internal/declare/quotaplan"
 )
 
-func list(name corev1.ResourceName, amount string) corev1.ResourceList {
+func newResourceList(name corev1.ResourceName, amount string) corev1.ResourceList {
 	if amount == "" {
 		return nil
 	}
 	return corev1.ResourceList{name: resource.MustParse(amount)}
 }
 
-// space returns a namespace with a ledger entry, spec.hard, status.hard and status.used. ""
+// newSpace returns a namespace with a ledger entry, spec.hard, status.hard and status.used. ""
 // represents a missing value.
-func space(namespace, ledger, spec, hard, used string) quotaplan.Space {
+func newSpace(namespace, ledger, spec, hard, used string) quotaplan.Space {
 	const name = corev1.ResourcePods
 	return quotaplan.Space{
-		Namespace: namespace, Share: list(name, ledger),
-		Spec: list(name, spec), Hard: list(name, hard), Used: list(name, used),
+		Namespace: namespace, Share: newResourceList(name, ledger),
+		Spec: newResourceList(name, spec), Hard: newResourceList(name, hard), Used: newResourceList(name, used),
 	}
 }
 
-func leaving(s quotaplan.Space) quotaplan.Space {
+func markLeaving(s quotaplan.Space) quotaplan.Space {
 	s.Leaving = true
 	return s
 }
@@ -40,70 +40,70 @@ func TestPlan(t *testing.T) {
 		want   map[string]string
 	}{
 		{"nothing is seen yet", "10",
-			[]quotaplan.Space{space("a", "", "", "", ""), space("b", "", "", "", "")},
+			[]quotaplan.Space{newSpace("a", "", "", "", ""), newSpace("b", "", "", "", "")},
 			map[string]string{"a": "0", "b": "0"}},
 		{"one is seen: the other's part is kept for it", "10",
-			[]quotaplan.Space{space("a", "0", "0", "0", "0"), space("b", "0", "0", "", "")},
+			[]quotaplan.Space{newSpace("a", "0", "0", "0", "0"), newSpace("b", "0", "0", "", "")},
 			map[string]string{"a": "5", "b": "0"}},
 		{"all are seen: all of it is given, to the last one", "10",
-			[]quotaplan.Space{space("a", "0", "0", "0", "0"), space("b", "0", "0", "0", "0"), space("c", "0", "0", "0", "0")},
+			[]quotaplan.Space{newSpace("a", "0", "0", "0", "0"), newSpace("b", "0", "0", "0", "0"), newSpace("c", "0", "0", "0", "0")},
 			map[string]string{"a": "4", "b": "3", "c": "3"}},
 		{"settled", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "2"), space("b", "5", "5", "5", "1")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "2"), newSpace("b", "5", "5", "5", "1")},
 			map[string]string{"a": "5", "b": "5"}},
 		{"one runs short: the other shrinks first", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "4"), space("b", "5", "5", "5", "0")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "5", "5", "5", "0")},
 			map[string]string{"a": "5", "b": "3"}},
 		{"what was taken is not in force yet", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "4"), space("b", "3", "3", "5", "0")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "3", "3", "5", "0")},
 			map[string]string{"a": "5", "b": "3"}},
 		{"what was taken is not even written yet", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "4"), space("b", "3", "5", "5", "0")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "3", "5", "5", "0")},
 			map[string]string{"a": "5", "b": "3"}},
 		{"what was taken is in force, and granted", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "4"), space("b", "3", "3", "3", "0")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "3", "3", "3", "0")},
 			map[string]string{"a": "7", "b": "3"}},
 		{"what came to be used meanwhile is not granted", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "5"), space("b", "3", "3", "3", "4")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "5"), newSpace("b", "3", "3", "3", "4")},
 			map[string]string{"a": "6", "b": "4"}},
 		{"a grant that is on its way is left alone", "10",
-			[]quotaplan.Space{space("a", "7", "5", "5", "0"), space("b", "3", "3", "3", "3")},
+			[]quotaplan.Space{newSpace("a", "7", "5", "5", "0"), newSpace("b", "3", "3", "3", "3")},
 			map[string]string{"a": "7", "b": "3"}},
 		{"one namespace becomes two: it shrinks only when the other is there", "10",
-			[]quotaplan.Space{space("a", "", "10", "10", "2"), space("b", "", "", "", "")},
+			[]quotaplan.Space{newSpace("a", "", "10", "10", "2"), newSpace("b", "", "", "", "")},
 			map[string]string{"a": "10", "b": "0"}},
 		{"one namespace has become two", "10",
-			[]quotaplan.Space{space("a", "10", "10", "10", "2"), space("b", "0", "0", "0", "0")},
+			[]quotaplan.Space{newSpace("a", "10", "10", "10", "2"), newSpace("b", "0", "0", "0", "0")},
 			map[string]string{"a": "6", "b": "0"}},
 		{"each had the whole", "10",
-			[]quotaplan.Space{space("a", "", "10", "10", "2"), space("b", "", "10", "10", "0")},
+			[]quotaplan.Space{newSpace("a", "", "10", "10", "2"), newSpace("b", "", "10", "10", "0")},
 			map[string]string{"a": "6", "b": "4"}},
 		{"one is leaving: what it has stays taken", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "5"), leaving(space("b", "5", "5", "5", "1"))},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "5"), markLeaving(newSpace("b", "5", "5", "5", "1"))},
 			map[string]string{"a": "5", "b": "5"}},
 		{"the quota is raised", "20",
-			[]quotaplan.Space{space("a", "5", "5", "5", "5"), space("b", "5", "5", "5", "1")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "5"), newSpace("b", "5", "5", "5", "1")},
 			map[string]string{"a": "12", "b": "8"}},
 		{"the quota is raised by one", "11",
-			[]quotaplan.Space{space("a", "5", "5", "5", "5"), space("b", "5", "5", "5", "5")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "5"), newSpace("b", "5", "5", "5", "5")},
 			map[string]string{"a": "6", "b": "5"}},
 		{"the quota is lowered", "6",
-			[]quotaplan.Space{space("a", "5", "5", "5", "3"), space("b", "5", "5", "5", "1")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "3"), newSpace("b", "5", "5", "5", "1")},
 			map[string]string{"a": "4", "b": "2"}},
 		{"the quota is lowered below what is used", "6",
-			[]quotaplan.Space{space("a", "5", "5", "5", "5"), space("b", "5", "5", "5", "4")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "5"), newSpace("b", "5", "5", "5", "4")},
 			map[string]string{"a": "3", "b": "2"}},
 		{"more is used than the share: others give up theirs", "10",
-			[]quotaplan.Space{space("a", "5", "5", "5", "8"), space("b", "5", "5", "5", "0")},
+			[]quotaplan.Space{newSpace("a", "5", "5", "5", "8"), newSpace("b", "5", "5", "5", "0")},
 			map[string]string{"a": "5", "b": "1"}},
 		{"a resource that is not counted yet gets nothing", "10",
-			[]quotaplan.Space{space("a", "0", "0", "", ""), space("b", "0", "0", "0", "")},
+			[]quotaplan.Space{newSpace("a", "0", "0", "", ""), newSpace("b", "0", "0", "0", "")},
 			map[string]string{"a": "0", "b": "0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			next := quotaplan.Plan(list(corev1.ResourcePods, test.total), test.spaces)
+			next := quotaplan.Plan(newResourceList(corev1.ResourcePods, test.total), test.spaces)
 			for namespace, want := range test.want {
-				if got := next[namespace]; !quotaplan.IsEqual(got, list(corev1.ResourcePods, want)) {
+				if got := next[namespace]; !quotaplan.IsEqual(got, newResourceList(corev1.ResourcePods, want)) {
 					t.Errorf("%s gets %v, want %s", namespace, got, want)
 				}
 			}
@@ -117,10 +117,10 @@ func TestPlan(t *testing.T) {
 // TestPlanForgets tests a resource that the quota no longer names, and a namespace that leaves
 // without having been in the ledger.
 func TestPlanForgets(t *testing.T) {
-	next := quotaplan.Plan(list(corev1.ResourceServices, "4"), []quotaplan.Space{
-		space("a", "5", "5", "5", "0"), leaving(space("b", "", "5", "5", "0")),
+	next := quotaplan.Plan(newResourceList(corev1.ResourceServices, "4"), []quotaplan.Space{
+		newSpace("a", "5", "5", "5", "0"), markLeaving(newSpace("b", "", "5", "5", "0")),
 	})
-	if len(next) != 1 || !quotaplan.IsEqual(next["a"], list(corev1.ResourceServices, "0")) {
+	if len(next) != 1 || !quotaplan.IsEqual(next["a"], newResourceList(corev1.ResourceServices, "0")) {
 		t.Errorf("got %v", next)
 	}
 }
@@ -142,7 +142,7 @@ func TestEven(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			namespaces := []string{"a", "b", "c"}[:len(test.want)]
-			total := list(test.resource, test.total)
+			total := newResourceList(test.resource, test.total)
 			shares := quotaplan.DivideEvenly(total, namespaces, nil)
 			sum := resource.Quantity{}
 			for i, namespace := range namespaces {
@@ -188,9 +188,9 @@ func BenchmarkPlan(b *testing.B) {
 // TestStanding expects a namespace outside of the ledger to start without a share, and an entry
 // of the ledger without a namespace of the tenant to be left out.
 func TestStanding(t *testing.T) {
-	total, given := list(corev1.ResourcePods, "20"), list(corev1.ResourcePods, "12")
+	total, given := newResourceList(corev1.ResourcePods, "20"), newResourceList(corev1.ResourcePods, "12")
 	shares := quotaplan.CurrentShares(total, []string{"a", "b"}, map[string]corev1.ResourceList{"a": given, "gone": given})
-	want := map[string]corev1.ResourceList{"a": given, "b": list(corev1.ResourcePods, "0")}
+	want := map[string]corev1.ResourceList{"a": given, "b": newResourceList(corev1.ResourcePods, "0")}
 	if len(shares) != 2 || !quotaplan.IsEqual(shares["a"], want["a"]) || !quotaplan.IsEqual(shares["b"], want["b"]) {
 		t.Errorf("got %v, want %v", shares, want)
 	}

@@ -40,13 +40,13 @@ func TestParseRefusal(t *testing.T) {
 // TestNeeds tests namespaces that need more headroom than the others.
 func TestNeeds(t *testing.T) {
 	needing := func(s quotaplan.Space, minimum string, demands ...string) quotaplan.Space {
-		s.Minimum = list(corev1.ResourcePods, minimum)
+		s.Minimum = newResourceList(corev1.ResourcePods, minimum)
 		for _, d := range demands {
-			s.Demands = append(s.Demands, list(corev1.ResourcePods, d))
+			s.Demands = append(s.Demands, newResourceList(corev1.ResourcePods, d))
 		}
 		return s
 	}
-	a, b := space("a", "10", "10", "10", "0"), space("b", "10", "10", "10", "0")
+	a, b := newSpace("a", "10", "10", "10", "0"), newSpace("b", "10", "10", "10", "0")
 	for _, test := range []struct {
 		name   string
 		spaces []quotaplan.Space
@@ -54,12 +54,12 @@ func TestNeeds(t *testing.T) {
 	}{
 		{"a minimum that is there already moves nothing", []quotaplan.Space{needing(a, "9"), b}, map[string]string{"a": "10", "b": "10"}},
 		{"a minimum is made room for", []quotaplan.Space{needing(a, "15"), b}, map[string]string{"a": "10", "b": "5"}},
-		{"and given", []quotaplan.Space{needing(a, "15"), space("b", "5", "5", "5", "0")}, map[string]string{"a": "15", "b": "5"}},
-		{"a minimum is not more than what others do not use", []quotaplan.Space{needing(space("a", "4", "4", "4", "0"), "15"), space("b", "16", "16", "16", "9")},
+		{"and given", []quotaplan.Space{needing(a, "15"), newSpace("b", "5", "5", "5", "0")}, map[string]string{"a": "15", "b": "5"}},
+		{"a minimum is not more than what others do not use", []quotaplan.Space{needing(newSpace("a", "4", "4", "4", "0"), "15"), newSpace("b", "16", "16", "16", "9")},
 			map[string]string{"a": "4", "b": "9"}},
 		{"a demand is made room for", []quotaplan.Space{needing(a, "", "12"), b}, map[string]string{"a": "10", "b": "8"}},
-		{"and given", []quotaplan.Space{needing(a, "", "12"), space("b", "8", "8", "8", "0")}, map[string]string{"a": "12", "b": "8"}},
-		{"a demand that is met moves nothing", []quotaplan.Space{needing(space("a", "15", "15", "15", "12"), "", "12"), space("b", "5", "5", "5", "0")},
+		{"and given", []quotaplan.Space{needing(a, "", "12"), newSpace("b", "8", "8", "8", "0")}, map[string]string{"a": "12", "b": "8"}},
+		{"a demand that is met moves nothing", []quotaplan.Space{needing(newSpace("a", "15", "15", "15", "12"), "", "12"), newSpace("b", "5", "5", "5", "0")},
 			map[string]string{"a": "15", "b": "5"}},
 		{"one that does not fit moves nothing", []quotaplan.Space{needing(a, "", "21"), b}, map[string]string{"a": "10", "b": "10"}},
 		{"of two the one that fits", []quotaplan.Space{needing(a, "", "21", "13"), b}, map[string]string{"a": "10", "b": "7"}},
@@ -69,9 +69,9 @@ func TestNeeds(t *testing.T) {
 		{"minimums beyond the quota grant nothing that is not there", []quotaplan.Space{needing(a, "30"), needing(b, "30")}, map[string]string{"a": "10", "b": "0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			next := quotaplan.Plan(list(corev1.ResourcePods, "20"), test.spaces)
+			next := quotaplan.Plan(newResourceList(corev1.ResourcePods, "20"), test.spaces)
 			for namespace, want := range test.want {
-				if got := next[namespace]; !quotaplan.IsEqual(got, list(corev1.ResourcePods, want)) {
+				if got := next[namespace]; !quotaplan.IsEqual(got, newResourceList(corev1.ResourcePods, want)) {
 					t.Errorf("%s gets %v, want %s", namespace, got, want)
 				}
 			}
@@ -80,10 +80,10 @@ func TestNeeds(t *testing.T) {
 }
 
 func TestEvenButForMinimums(t *testing.T) {
-	shares := quotaplan.DivideEvenly(list(corev1.ResourcePods, "20"), []string{"a", "b", "c"},
-		map[string]corev1.ResourceList{"b": list(corev1.ResourcePods, "15"), "c": list(corev1.ResourcePods, "1")})
+	shares := quotaplan.DivideEvenly(newResourceList(corev1.ResourcePods, "20"), []string{"a", "b", "c"},
+		map[string]corev1.ResourceList{"b": newResourceList(corev1.ResourcePods, "15"), "c": newResourceList(corev1.ResourcePods, "1")})
 	for namespace, want := range map[string]string{"a": "3", "b": "15", "c": "2"} {
-		if !quotaplan.IsEqual(shares[namespace], list(corev1.ResourcePods, want)) {
+		if !quotaplan.IsEqual(shares[namespace], newResourceList(corev1.ResourcePods, want)) {
 			t.Errorf("%s gets %v, want %s", namespace, shares[namespace], want)
 		}
 	}

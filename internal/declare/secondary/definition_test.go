@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-func zone(name, subnet string, third string) v1alpha1.SecondaryNetworkZone {
+func newZone(name, subnet string, third string) v1alpha1.SecondaryNetworkZone {
 	return v1alpha1.SecondaryNetworkZone{
 		Zone: name, Subnet: subnet, CIDR: "10.0." + third + ".0/24", PodCIDR: "10.0." + third + ".32/27", Gateway: "10.0." + third + ".1",
 	}
@@ -21,7 +21,7 @@ func zone(name, subnet string, third string) v1alpha1.SecondaryNetworkZone {
 func TestDefinitions(t *testing.T) {
 	both := &v1alpha1.SecondaryNetworkSpec{
 		Type: v1alpha1.SecondaryNetworkIPVLAN, MTU: 9001, Routes: []string{"10.20.0.0/16"},
-		Zones: []v1alpha1.SecondaryNetworkZone{zone("us-west-2a", "subnet-a", "4"), zone("us-west-2b", "subnet-b", "5")},
+		Zones: []v1alpha1.SecondaryNetworkZone{newZone("us-west-2a", "subnet-a", "4"), newZone("us-west-2b", "subnet-b", "5")},
 	}
 	const begin = `"cniVersion": "0.3.1", "name": "n4", "type": "ipvlan", "master": "croft-n4", "mode": "l2", "mtu": 9001`
 	const a = `{` + begin + `, "ipam": {"type": "whereabouts", "range": "10.0.4.32-10.0.4.63/24", "gateway": "10.0.4.1", "routes": [{"dst": "10.20.0.0/16"}]}}`
@@ -60,7 +60,7 @@ func TestPlugins(t *testing.T) {
 				`, "dns": {"nameservers": ["10.0.4.2"], "domain": "telco.example", "search": ["example"]}}}`,
 		},
 	} {
-		test.spec.Zones = []v1alpha1.SecondaryNetworkZone{zone("us-west-2a", "subnet-a", "4")}
+		test.spec.Zones = []v1alpha1.SecondaryNetworkZone{newZone("us-west-2a", "subnet-a", "4")}
 		expectDefinitions(t, Definitions("n4", &test.spec)[:1], map[string]string{"n4": test.want})
 	}
 }
@@ -77,7 +77,7 @@ func TestZoneFile(t *testing.T) {
 // TestPrefixesOfNodes fails if a pod does not get an address of its node's prefixes,
 // whichever definition of the network it names.
 func TestPrefixesOfNodes(t *testing.T) {
-	n := &v1alpha1.SecondaryNetwork{Spec: v1alpha1.SecondaryNetworkSpec{PrefixesPerNode: 2, Zones: []v1alpha1.SecondaryNetworkZone{zone("us-west-2a", "subnet-a", "4")}}}
+	n := &v1alpha1.SecondaryNetwork{Spec: v1alpha1.SecondaryNetworkSpec{PrefixesPerNode: 2, Zones: []v1alpha1.SecondaryNetworkZone{newZone("us-west-2a", "subnet-a", "4")}}}
 	n.Name = "n4"
 	const node = `{"cniVersion": "0.3.1", "name": "n4", "type": "ipvlan", "master": "croft-n4", "mode": "l2",
 		"ipam": {"type": "whereabouts", "configuration_path": "/etc/cni/net.d/croft.d/n4.conf"}}`
@@ -92,7 +92,7 @@ func TestPrefixesOfNodes(t *testing.T) {
 		// last address, which must be excluded.
 		{"10.0.4.128/25", "10.0.4.240/28", `{"range": "10.0.4.240-10.0.4.255/24", "exclude": ["10.0.4.255/32"], ` + rest},
 	} {
-		z := zone("us-west-2a", "subnet-a", "4")
+		z := newZone("us-west-2a", "subnet-a", "4")
 		z.PodCIDR = test.podCIDR
 		var prefixes []netip.Prefix
 		for p := range strings.FieldsSeq(test.prefixes) {

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// ipPool returns an IPPool as whereabouts writes it.
-func ipPool(cidr string, keys ...string) unstructured.Unstructured {
+// newIPPool returns an IPPool as whereabouts writes it.
+func newIPPool(cidr string, keys ...string) unstructured.Unstructured {
 	allocations := map[string]any{}
 	for _, key := range keys {
 		allocations[key] = map[string]any{"id": "c-" + key, "podref": "core/web-" + key, "ifname": "net1"}
@@ -22,7 +22,7 @@ func ipPool(cidr string, keys ...string) unstructured.Unstructured {
 	return u
 }
 
-func offsets(from, to int) []string {
+func listOffsets(from, to int) []string {
 	var all []string
 	for i := from; i < to; i++ {
 		all = append(all, fmt.Sprint(i))
@@ -44,18 +44,18 @@ func TestUse(t *testing.T) {
 		want  string
 	}{
 		"no pods":     {two, nil, "a 0/16 b 0/11"},
-		"some in one": {two, []unstructured.Unstructured{ipPool("10.0.4.0/24", offsets(32, 35)...)}, "a 3/16 b 0/11"},
+		"some in one": {two, []unstructured.Unstructured{newIPPool("10.0.4.0/24", listOffsets(32, 35)...)}, "a 3/16 b 0/11"},
 		"outside of the reservation": {
-			two, []unstructured.Unstructured{ipPool("10.0.4.0/24", offsets(0, 32)...), ipPool("10.0.4.0/24", offsets(48, 60)...)},
+			two, []unstructured.Unstructured{newIPPool("10.0.4.0/24", listOffsets(0, 32)...), newIPPool("10.0.4.0/24", listOffsets(48, 60)...)},
 			"a 0/16 b 0/11",
 		},
 		"of others' definitions": {
-			two, []unstructured.Unstructured{ipPool("10.0.4.0/24", "32", "33"), ipPool("10.0.4.32/28", "1", "2"), ipPool("192.168.0.0/16", "32")},
+			two, []unstructured.Unstructured{newIPPool("10.0.4.0/24", "32", "33"), newIPPool("10.0.4.32/28", "1", "2"), newIPPool("192.168.0.0/16", "32")},
 			"a 3/16 b 0/11",
 		},
-		"excluded":   {two, []unstructured.Unstructured{ipPool("10.0.5.0/24", offsets(0, 16)...)}, "a 0/16 b 11/11"},
-		"unreadable": {two, []unstructured.Unstructured{ipPool("?", "32"), ipPool("10.0.4.0/24", "x", "-1", "99999999999"), {}}, "a 0/16 b 0/11"},
-		"IPv6":       {six, []unstructured.Unstructured{ipPool("fd00::/64", "65536", "65551", "65552")}, "a 2/16"},
+		"excluded":   {two, []unstructured.Unstructured{newIPPool("10.0.5.0/24", listOffsets(0, 16)...)}, "a 0/16 b 11/11"},
+		"unreadable": {two, []unstructured.Unstructured{newIPPool("?", "32"), newIPPool("10.0.4.0/24", "x", "-1", "99999999999"), {}}, "a 0/16 b 0/11"},
+		"IPv6":       {six, []unstructured.Unstructured{newIPPool("fd00::/64", "65536", "65551", "65552")}, "a 2/16"},
 	} {
 		var all []string
 		for _, u := range CountUse("n4", test.spec, test.pools) {
@@ -65,7 +65,7 @@ func TestUse(t *testing.T) {
 			t.Errorf("%s: %s, not %s", name, got, test.want)
 		}
 	}
-	pool := ipPool("10.0.5.0/24")
+	pool := newIPPool("10.0.5.0/24")
 	if !IsServedBy("n4", two, &pool) || IsServedBy("n4", six, &pool) {
 		t.Error("the IPPool of a subnet belongs to other networks")
 	}

@@ -17,7 +17,7 @@ func TestEachTextIsItsOwnRows(t *testing.T) {
 		for _, text := range row.Texts {
 			found := catalog.FindMatches(text)
 			if len(found) != 1 || found[0].ID != row.ID {
-				t.Errorf("%s: %q is found to be %v", row.ID, text, ids(found))
+				t.Errorf("%s: %q is found to be %v", row.ID, text, listIDs(found))
 			}
 		}
 	}
@@ -48,13 +48,13 @@ func TestRowsAreWhole(t *testing.T) {
 // TestSeveral fails if findings are not in the order of their symptoms in the text, or if a
 // healthy text matches.
 func TestSeveral(t *testing.T) {
-	got := ids(catalog.FindMatches(`did not tolerate taint (taint=a=b:NoSchedule); incompatible requirements, label "c" does not have known values`))
+	got := listIDs(catalog.FindMatches(`did not tolerate taint (taint=a=b:NoSchedule); incompatible requirements, label "c" does not have known values`))
 	if strings.Join(got, " ") != "taint-not-tolerated label-unknown" {
 		t.Errorf("found %v", got)
 	}
 	for _, fine := range []string{"", "Successfully assigned tenant-a/web to node-1", catalog.FormatCondition("Ready", "True", "Ready", "")} {
 		if got := catalog.FindMatches(fine); len(got) > 0 {
-			t.Errorf("%q is found to be %v", fine, ids(got))
+			t.Errorf("%q is found to be %v", fine, listIDs(got))
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestDecoded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found := catalog.FindMatches(c.text)
 			if len(found) != 1 || found[0].ID != catalog.UnauthorizedID {
-				t.Fatalf("found %v", ids(found))
+				t.Fatalf("found %v", listIDs(found))
 			}
 			f := catalog.DecodeFinding(t.Context(), found[0], c.decode)
 			for _, want := range c.want {
@@ -126,7 +126,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-func ids(found []catalog.Finding) []string {
+func listIDs(found []catalog.Finding) []string {
 	var all []string
 	for _, f := range found {
 		all = append(all, f.ID)
@@ -141,6 +141,6 @@ func TestLongTexts(t *testing.T) {
 		t.Error("the beginning of a long text is not searched")
 	}
 	if got := catalog.FindMatches(strings.Repeat("x ", 1<<20) + symptom); len(got) > 0 {
-		t.Errorf("the end of a long text is searched: %v", ids(got))
+		t.Errorf("the end of a long text is searched: %v", listIDs(got))
 	}
 }

@@ -39,15 +39,15 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps}}
 `
 
-// clinic is an API server with croft's kinds and an estate's walls. It has no operator and
+// doctorCluster is an API server with croft's kinds and an estate's walls. It has no operator and
 // creates no nodes.
-type clinic struct {
+type doctorCluster struct {
 	client.Client
 	version discovery.ServerVersionInterface
 	box     *sandbox.Cluster
 }
 
-func acceptsAnyField(t *testing.T, o sandbox.Options, file string) *clinic {
+func startDoctorCluster(t *testing.T, o sandbox.Options, file string) *doctorCluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -65,19 +65,19 @@ func acceptsAnyField(t *testing.T, o sandbox.Options, file string) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &clinic{Client: c, version: version, box: box}
+	k := &doctorCluster{Client: c, version: version, box: box}
 	declaration, problems := manifest.Parse("croft.yaml", []byte(file))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	for _, o := range declaration.Objects() {
-		k.make(t, o)
+		k.createObjects(t, o)
 	}
-	k.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{v1alpha1.TenantLabel: "shop"}}})
+	k.createObjects(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{v1alpha1.TenantLabel: "shop"}}})
 	return k
 }
 
-func (k *clinic) make(t *testing.T, objects ...client.Object) {
+func (k *doctorCluster) createObjects(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		if err := k.Create(t.Context(), o); err != nil {
@@ -86,17 +86,17 @@ func (k *clinic) make(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// visit checks the cluster, and returns the result of one check.
-func (k *clinic) visit(t *testing.T, check string) doctor.Result {
+// runCheck checks the cluster, and returns the result of one check.
+func (k *doctorCluster) runCheck(t *testing.T, check string) doctor.Result {
 	t.Helper()
 	seen, err := doctor.Gather(t.Context(), k, k.version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result(t, doctor.Check(seen), check)
+	return findResult(t, doctor.Check(seen), check)
 }
 
-func result(t *testing.T, results []doctor.Result, check string) doctor.Result {
+func findResult(t *testing.T, results []doctor.Result, check string) doctor.Result {
 	t.Helper()
 	for _, r := range results {
 		if r.Check == check {
@@ -107,11 +107,11 @@ func result(t *testing.T, results []doctor.Result, check string) doctor.Result {
 	return doctor.Result{}
 }
 
-// finds waits until a check has the given finding. silent waits until it has none. Waiting
-// is needed because the API server serves a changed CRD after a moment.
-func (k *clinic) finds(t *testing.T, check string, severity doctor.Severity, texts ...string) {
+// awaitFinding waits until a check has the given finding. awaitNoFinding waits until it has none.
+// Waiting is needed because the API server serves a changed CRD after a moment.
+func (k *doctorCluster) awaitFinding(t *testing.T, check string, severity doctor.Severity, texts ...string) {
 	t.Helper()
-	k.until(t, check, func(r doctor.Result) bool {
+	k.awaitResult(t, check, func(r doctor.Result) bool {
 		for _, f := range r.Findings {
 			said := f.Object + ": " + f.Message
 			all := f.Severity == severity && f.Fix != ""
@@ -126,16 +126,16 @@ func (k *clinic) finds(t *testing.T, check string, severity doctor.Severity, tex
 	})
 }
 
-func (k *clinic) silent(t *testing.T, check string) {
+func (k *doctorCluster) awaitNoFinding(t *testing.T, check string) {
 	t.Helper()
-	k.until(t, check, func(r doctor.Result) bool { return len(r.Findings) == 0 })
+	k.awaitResult(t, check, func(r doctor.Result) bool { return len(r.Findings) == 0 })
 }
 
-func (k *clinic) until(t *testing.T, check string, holds func(doctor.Result) bool) {
+func (k *doctorCluster) awaitResult(t *testing.T, check string, holds func(doctor.Result) bool) {
 	t.Helper()
 	var last doctor.Result
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-		last = k.visit(t, check)
+		last = k.runCheck(t, check)
 		return holds(last), nil
 	})
 	if err != nil {
@@ -144,8 +144,8 @@ func (k *clinic) until(t *testing.T, check string, holds func(doctor.Result) boo
 	}
 }
 
-// patch changes an object by a JSON patch, and reverts the change when the test ends.
-func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
+// patchObject changes an object by a JSON patch, and reverts the change when the test ends.
+func (k *doctorCluster) patchObject(t *testing.T, o client.Object, do, undo string) {
 	t.Helper()
 	if err := k.Patch(t.Context(), o, client.RawPatch(types.JSONPatchType, []byte(do))); err != nil {
 		t.Fatal(err)
@@ -161,12 +161,12 @@ func (k *clinic) patch(t *testing.T, o client.Object, do, undo string) {
 // reverted come last.
 func TestChecks(t *testing.T) {
 	sandbox.EndToEnd(t)
-	k := acceptsAnyField(t, sandbox.Options{}, served)
+	k := startDoctorCluster(t, sandbox.Options{}, served)
 	for _, test := range []struct {
 		name string
-		run  func(*clinic, *testing.T)
+		run  func(*doctorCluster, *testing.T)
 	}{
-		{"Engine", (*clinic).native}, {"Walls", (*clinic).walls}, {"Kubelets", (*clinic).kubelets}, {"APIServices", (*clinic).apiServices}, {"Others", (*clinic).others}, {"Kinds", (*clinic).kinds},
+		{"Engine", (*doctorCluster).testNativePolicies}, {"Walls", (*doctorCluster).testWalls}, {"Kubelets", (*doctorCluster).testKubelets}, {"APIServices", (*doctorCluster).testAPIServices}, {"Others", (*doctorCluster).testOtherComponents}, {"Kinds", (*doctorCluster).testKinds},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(k, t) }) {
 			return
@@ -174,34 +174,34 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// native fails if doctor reports the API server's own policies.
-func (k *clinic) native(t *testing.T) {
-	k.silent(t, "engine")
-	k.finds(t, "platform", doctor.Problem, "Pool/apps", "the operator has not reconciled") // no operator runs here
+// testNativePolicies fails if doctor reports the API server's own policies.
+func (k *doctorCluster) testNativePolicies(t *testing.T) {
+	k.awaitNoFinding(t, "engine")
+	k.awaitFinding(t, "platform", doctor.Problem, "Pool/apps", "the operator has not reconciled") // no operator runs here
 }
 
-// kinds fails if doctor does not report a field that the cluster's CRDs lack: a field of
+// testKinds fails if doctor does not report a field that the cluster's CRDs lack: a field of
 // croft's own kinds, or a field of Karpenter's that croft writes.
-func (k *clinic) kinds(t *testing.T) {
-	k.silent(t, "kinds")
+func (k *doctorCluster) testKinds(t *testing.T) {
+	k.awaitNoFinding(t, "kinds")
 	definition := func(name string) *apiextensionsv1.CustomResourceDefinition {
 		return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}
 	t.Run("an old one of croft's", func(t *testing.T) {
 		tenants := definition("tenants.croft.dev")
 		const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deletion"
-		k.patch(t, tenants, `[{"op": "remove", "path": "`+path+`"}]`, `[{"op": "add", "path": "`+path+`", "value": {"type": "string"}}]`)
-		k.finds(t, "kinds", doctor.Problem, "tenants.croft.dev", "lacks spec.deletion")
+		k.patchObject(t, tenants, `[{"op": "remove", "path": "`+path+`"}]`, `[{"op": "add", "path": "`+path+`", "value": {"type": "string"}}]`)
+		k.awaitFinding(t, "kinds", doctor.Problem, "tenants.croft.dev", "lacks spec.deletion")
 	})
-	k.silent(t, "kinds")
+	k.awaitNoFinding(t, "kinds")
 	t.Run("an old one of Karpenter's", func(t *testing.T) {
 		pools := definition("nodepools.karpenter.sh")
 		const path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/template/properties/spec/properties/terminationGracePeriod"
-		k.patch(t, pools, `[{"op": "remove", "path": "`+path+`"}]`, `[{"op": "add", "path": "`+path+`", "value": {"type": "string"}}]`)
-		k.finds(t, "kinds", doctor.Problem, "nodepools.karpenter.sh", "lacks spec.template.spec.terminationGracePeriod")
+		k.patchObject(t, pools, `[{"op": "remove", "path": "`+path+`"}]`, `[{"op": "add", "path": "`+path+`", "value": {"type": "string"}}]`)
+		k.awaitFinding(t, "kinds", doctor.Problem, "nodepools.karpenter.sh", "lacks spec.template.spec.terminationGracePeriod")
 		// The API server's refusal of a write matches the same row.
-		e := estateOf(t, declared)
-		k.until(t, "kinds", func(doctor.Result) bool {
+		e := buildEstate(t, declared)
+		k.awaitResult(t, "kinds", func(doctor.Result) bool {
 			for _, o := range wall.PoolObjects(&e.Platform, e.Pools[0]) {
 				err := k.Create(t.Context(), o, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 				if err != nil && slices.ContainsFunc(catalog.FindMatches(err.Error()), func(f catalog.Finding) bool { return f.ID == "old-crds" }) {
@@ -211,25 +211,25 @@ func (k *clinic) kinds(t *testing.T) {
 			return false
 		})
 	})
-	k.silent(t, "kinds")
+	k.awaitNoFinding(t, "kinds")
 	t.Run("none of the provider's", func(t *testing.T) {
 		if err := k.Delete(t.Context(), definition("kwoknodeclasses.karpenter.kwok.sh")); err != nil {
 			t.Fatal(err)
 		}
-		k.finds(t, "kinds", doctor.Problem, "does not serve karpenter.kwok.sh/v1alpha1 KWOKNodeClass")
+		k.awaitFinding(t, "kinds", doctor.Problem, "does not serve karpenter.kwok.sh/v1alpha1 KWOKNodeClass")
 	})
 	t.Run("none of croft's", func(t *testing.T) {
 		if err := k.Delete(t.Context(), definition("pools.croft.dev")); err != nil {
 			t.Fatal(err)
 		}
-		k.finds(t, "kinds", doctor.Problem, "does not serve croft.dev/v1alpha1 Pool")
+		k.awaitFinding(t, "kinds", doctor.Problem, "does not serve croft.dev/v1alpha1 Pool")
 	})
 }
 
-// others fails if doctor does not name other components that change tenants' pods. The
+// testOtherComponents fails if doctor does not name other components that change tenants' pods. The
 // walls exist.
-func (k *clinic) others(t *testing.T) {
-	k.silent(t, "others") // croft's own policies are not reported
+func (k *doctorCluster) testOtherComponents(t *testing.T) {
+	k.awaitNoFinding(t, "others") // croft's own policies are not reported
 	pods := []admissionv1.RuleWithOperations{{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
@@ -242,19 +242,19 @@ func (k *clinic) others(t *testing.T) {
 			NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.TenantLabel, Operator: metav1.LabelSelectorOpDoesNotExist}}},
 		}},
 	}
-	k.make(t, webhook)
-	k.silent(t, "others") // its selector does not match tenants
+	k.createObjects(t, webhook)
+	k.awaitNoFinding(t, "others") // its selector does not match tenants
 	webhook.Webhooks[0].NamespaceSelector = nil
 	if err := k.Update(t.Context(), webhook); err != nil {
 		t.Fatal(err)
 	}
-	k.finds(t, "others", doctor.Warning, "MutatingWebhookConfiguration/injector", "inject.example.org changes pods in shop")
+	k.awaitFinding(t, "others", doctor.Warning, "MutatingWebhookConfiguration/injector", "inject.example.org changes pods in shop")
 	if err := k.Delete(t.Context(), webhook); err != nil {
 		t.Fatal(err)
 	}
-	k.silent(t, "others")
+	k.awaitNoFinding(t, "others")
 
-	k.make(t, &admissionv1.MutatingAdmissionPolicy{
+	k.createObjects(t, &admissionv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "labeller"},
 		Spec: admissionv1.MutatingAdmissionPolicySpec{
 			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
@@ -264,16 +264,16 @@ func (k *clinic) others(t *testing.T) {
 			}}},
 		},
 	})
-	k.finds(t, "others", doctor.Warning, "MutatingAdmissionPolicy/labeller", "changes pods in shop")
+	k.awaitFinding(t, "others", doctor.Warning, "MutatingAdmissionPolicy/labeller", "changes pods in shop")
 
-	k.kyverno(t)
-	k.finds(t, "others", doctor.Warning, "ClusterPolicy/tolerate", "Kyverno's rule add-tolerations changes pods")
+	k.createKyverno(t)
+	k.awaitFinding(t, "others", doctor.Warning, "ClusterPolicy/tolerate", "Kyverno's rule add-tolerations changes pods")
 }
 
-// checkAPIServices fails if the server of an API group does not answer and doctor fails, too, or
+// testAPIServices fails if the server of an API group does not answer and doctor fails, too, or
 // does not report why it cannot read policies.
-func (k *clinic) apiServices(t *testing.T) {
-	k.silent(t, "api-services")
+func (k *doctorCluster) testAPIServices(t *testing.T) {
+	k.awaitNoFinding(t, "api-services")
 	silent := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.kyverno.io"},
 		"spec": map[string]any{
@@ -281,21 +281,21 @@ func (k *clinic) apiServices(t *testing.T) {
 			"service": map[string]any{"namespace": "default", "name": "nobody"},
 		},
 	}}
-	k.make(t, silent)
-	k.until(t, "others", func(r doctor.Result) bool {
+	k.createObjects(t, silent)
+	k.awaitResult(t, "others", func(r doctor.Result) bool {
 		return slices.Contains(r.Unreadable, "webhooks and policies: their API group does not respond: see the check api-services")
 	})
-	k.finds(t, "api-services", doctor.Problem, "APIService/v1.kyverno.io", "it is not available: ServiceNotFound")
+	k.awaitFinding(t, "api-services", doctor.Problem, "APIService/v1.kyverno.io", "it is not available: ServiceNotFound")
 	if err := k.Delete(t.Context(), silent); err != nil {
 		t.Fatal(err)
 	}
-	k.silent(t, "api-services")
+	k.awaitNoFinding(t, "api-services")
 }
 
-// kyverno creates the kind of Kyverno's policies, and a policy that changes pods.
-func (k *clinic) kyverno(t *testing.T) {
+// createKyverno creates the kind of Kyverno's policies, and a policy that changes pods.
+func (k *doctorCluster) createKyverno(t *testing.T) {
 	t.Helper()
-	k.make(t, &apiextensionsv1.CustomResourceDefinition{
+	k.createObjects(t, &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "clusterpolicies.kyverno.io"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "kyverno.io", Scope: apiextensionsv1.ClusterScoped,
@@ -328,17 +328,17 @@ func (k *clinic) kyverno(t *testing.T) {
 func TestEngine(t *testing.T) {
 	t.Run("native where it is not served", func(t *testing.T) {
 		sandbox.Thorough(t)
-		k := acceptsAnyField(t, sandbox.Options{Without: []string{"MutatingAdmissionPolicy"}}, declared)
-		k.finds(t, "engine", doctor.Problem, "does not serve MutatingAdmissionPolicy")
+		k := startDoctorCluster(t, sandbox.Options{Without: []string{"MutatingAdmissionPolicy"}}, declared)
+		k.awaitFinding(t, "engine", doctor.Problem, "does not serve MutatingAdmissionPolicy")
 	})
 	t.Run("Gatekeeper that is not there", func(t *testing.T) {
 		sandbox.Thorough(t)
-		k := acceptsAnyField(t, sandbox.Options{}, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: Gatekeeper", 1))
-		k.finds(t, "engine", doctor.Problem, "does not serve mutations.gatekeeper.sh/v1 Assign")
+		k := startDoctorCluster(t, sandbox.Options{}, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: Gatekeeper", 1))
+		k.awaitFinding(t, "engine", doctor.Problem, "does not serve mutations.gatekeeper.sh/v1 Assign")
 		if err := k.box.InstallCRDs(t.Context(), sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
-		k.finds(t, "engine", doctor.Problem, "no MutatingWebhookConfiguration has the webhook mutation.gatekeeper.sh")
+		k.awaitFinding(t, "engine", doctor.Problem, "no MutatingWebhookConfiguration has the webhook mutation.gatekeeper.sh")
 	})
 }
 
@@ -350,9 +350,9 @@ func TestVersions(t *testing.T) {
 	}{{"33", "Native", 1}, {"34", "Native", 0}, {"35", "Native", 0}, {"36", "Native", 0}, {"36+", "Native", 0}, {"30", "Gatekeeper", 0}, {"29+", "Gatekeeper", 1}, {"x", "Native", 0}} {
 		s := &doctor.Snapshot{
 			Version: version.Info{Major: "1", Minor: c.minor, GitVersion: "v1." + c.minor},
-			Estate:  estateOf(t, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: "+c.placement, 1)),
+			Estate:  buildEstate(t, strings.Replace(declared, "clusterName: demo", "clusterName: demo, placement: "+c.placement, 1)),
 		}
-		if r := result(t, doctor.Check(s), "kubernetes"); len(r.Findings) != c.problems {
+		if r := findResult(t, doctor.Check(s), "kubernetes"); len(r.Findings) != c.problems {
 			t.Errorf("1.%s with %s: %+v", c.minor, c.placement, r.Findings)
 		}
 	}
@@ -391,7 +391,7 @@ func TestRecorded(t *testing.T) {
 				continue
 			}
 			tried[row.ID] = true
-			if r := result(t, doctor.Check(s), check); len(r.Findings) != 1 || r.Findings[0].Fix != row.Fix || r.Findings[0].Severity != doctor.Problem {
+			if r := findResult(t, doctor.Check(s), check); len(r.Findings) != 1 || r.Findings[0].Fix != row.Fix || r.Findings[0].Severity != doctor.Problem {
 				t.Errorf("%s: %q: %+v", row.ID, text, r.Findings)
 			}
 		}
@@ -420,7 +420,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func estateOf(t *testing.T, file string) *estate.Estate {
+func buildEstate(t *testing.T, file string) *estate.Estate {
 	t.Helper()
 	declaration, problems := manifest.Parse("croft.yaml", []byte(file))
 	if len(problems) > 0 {

@@ -20,8 +20,8 @@ import (
 	"croft.dev/croft/internal/diagnose/doctor"
 )
 
-// expect compares a check's findings with texts that they must contain, in order.
-func expect(t *testing.T, found []string, want ...string) {
+// expectFindings compares a check's findings with texts that they must contain, in order.
+func expectFindings(t *testing.T, found []string, want ...string) {
 	t.Helper()
 	if len(found) != len(want) {
 		t.Fatalf("it finds %q, want %q", found, want)
@@ -67,7 +67,7 @@ func TestClasses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := strings.Replace(declared, "shop: {pool: apps}", "shop: {pool: apps, policy: "+test.policy+"}", 1)
-			expect(t, findingsIn(t, file, "classes", test.objects...), test.want...)
+			expectFindings(t, listFindingsIn(t, file, "classes", test.objects...), test.want...)
 		})
 	}
 }
@@ -117,7 +117,7 @@ func TestQuotas(t *testing.T) {
 			[]string{"ResourceQuota croft counts cpu, limits.cpu, requests.memory, and no LimitRange has a default"}},
 		{"counted limits with a default", []client.Object{quota("croft", list("limits.cpu", "8", "requests.cpu", "8", "requests.memory", "8Gi", "requests.storage", "1Ti")), limits("croft", corev1.LimitRangeItem{Default: list("cpu", "1"), DefaultRequest: list("memory", "1Gi")})}, nil},
 	} {
-		t.Run(test.name, func(t *testing.T) { expect(t, findings(t, "quotas", test.objects...), test.want...) })
+		t.Run(test.name, func(t *testing.T) { expectFindings(t, listFindings(t, "quotas", test.objects...), test.want...) })
 	}
 }
 
@@ -147,7 +147,7 @@ func TestDNS(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := strings.Replace(declared, "nodeClass: {kwok: {}}", "clusterDNS: ["+test.addresses+"], nodeClass: {aws: {role: nodes}}", 1)
-			expect(t, findingsIn(t, file, "dns", test.services...), test.want...)
+			expectFindings(t, listFindingsIn(t, file, "dns", test.services...), test.want...)
 		})
 	}
 }
@@ -164,10 +164,10 @@ func TestAPIServices(t *testing.T) {
 			}}},
 		}}
 	}
-	expect(t, findings(t, "api-services", service("True", time.Hour)))
-	expect(t, findings(t, "api-services", service("False", time.Second)))
-	expect(t, findings(t, "api-services", service("False", time.Hour)), "Problem APIService/v1beta1.metrics.k8s.io: it is not available: MissingEndpoints: no endpoints")
-	expect(t, findings(t, "api-services", service("Unknown", time.Hour)), "Problem APIService")
+	expectFindings(t, listFindings(t, "api-services", service("True", time.Hour)))
+	expectFindings(t, listFindings(t, "api-services", service("False", time.Second)))
+	expectFindings(t, listFindings(t, "api-services", service("False", time.Hour)), "Problem APIService/v1beta1.metrics.k8s.io: it is not available: MissingEndpoints: no endpoints")
+	expectFindings(t, listFindings(t, "api-services", service("Unknown", time.Hour)), "Problem APIService")
 }
 
 // TestBudgets fails if doctor does not report budgets that permanently allow no eviction,
@@ -199,9 +199,9 @@ func TestBudgets(t *testing.T) {
 		{"of no tenant", shared, []client.Object{budget("kube-system", "web", 0)}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			found := findingsIn(t, test.file, "budgets", append(test.budgets, node.DeepCopy(), pod("shop"), pod("kube-system"))...)
-			expect(t, found, test.want...)
-			if test.file == declared && named(found, "shares") {
+			found := listFindingsIn(t, test.file, "budgets", append(test.budgets, node.DeepCopy(), pod("shop"), pod("kube-system"))...)
+			expectFindings(t, found, test.want...)
+			if test.file == declared && hasFinding(found, "shares") {
 				t.Errorf("nobody shares the pool, and it finds %q", found)
 			}
 		})
@@ -212,11 +212,11 @@ func TestBudgets(t *testing.T) {
 // namespaces that make plugins of the API server change pods.
 func TestNamespaceAnnotations(t *testing.T) {
 	for _, key := range []string{"node-selector", "defaultTolerations", "tolerationsWhitelist"} {
-		namespace := namespaceOf("shop", "shop")
+		namespace := newNamespace("shop", "shop")
 		namespace.Annotations = map[string]string{"scheduler.alpha.kubernetes.io/" + key: "x"}
-		expect(t, findings(t, "others", namespace), "Warning Namespace/shop: it has the annotation scheduler.alpha.kubernetes.io/"+key)
+		expectFindings(t, listFindings(t, "others", namespace), "Warning Namespace/shop: it has the annotation scheduler.alpha.kubernetes.io/"+key)
 		delete(namespace.Labels, v1alpha1.TenantLabel)
-		expect(t, findings(t, "others", namespace))
+		expectFindings(t, listFindings(t, "others", namespace))
 	}
 }
 
@@ -224,7 +224,7 @@ func TestNamespaceAnnotations(t *testing.T) {
 // the API server does not serve.
 func TestUnserved(t *testing.T) {
 	file := strings.Replace(declared, "shop: {pool: apps}", "shop: {pool: apps, sources: {app: {git: 'https://git.example.org/app'}}}", 1)
-	r := result(t, doctor.Check(newFakeCluster(t, file).gather(t, "")), "walls")
+	r := findResult(t, doctor.Check(newFakeCluster(t, file).gatherWithout(t, "")), "walls")
 	for _, f := range r.Findings {
 		if strings.Contains(f.Message, "does not serve its kind") {
 			if !strings.Contains(f.Fix, "install the component that serves") {
@@ -233,5 +233,5 @@ func TestUnserved(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("it finds %q", said(r))
+	t.Errorf("it finds %q", formatFindings(r))
 }

@@ -69,13 +69,13 @@ func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCl
 		WithIndex(&corev1.Service{}, "spec.clusterIP", field(func(o client.Object) string { return o.(*corev1.Service).Spec.ClusterIP })).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-				if err := f.asked(s, o); err != nil {
+				if err := f.recordRead(s, o); err != nil {
 					return err
 				}
 				return c.Get(ctx, key, o, opts...)
 			},
 			List: func(ctx context.Context, c client.WithWatch, o client.ObjectList, opts ...client.ListOption) error {
-				if err := f.asked(s, o); err != nil {
+				if err := f.recordRead(s, o); err != nil {
 					return err
 				}
 				return c.List(ctx, o, opts...)
@@ -84,8 +84,8 @@ func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCl
 	return f
 }
 
-// asked records that a kind is read, and returns Forbidden for the denied one.
-func (f *fakeCluster) asked(s *runtime.Scheme, o runtime.Object) error {
+// recordRead records that a kind is read, and returns Forbidden for the denied one.
+func (f *fakeCluster) recordRead(s *runtime.Scheme, o runtime.Object) error {
 	gvk, err := apiutil.GVKForObject(o, s)
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (f *fakeCluster) ServerVersion() (*version.Info, error) {
 	return &version.Info{Major: "1", Minor: f.minor, GitVersion: "v1." + f.minor}, nil
 }
 
-// gather reads the cluster as a caller who may not read one kind.
-func (f *fakeCluster) gather(t *testing.T, denied string) *doctor.Snapshot {
+// gatherWithout reads the cluster as a caller who may not read one kind.
+func (f *fakeCluster) gatherWithout(t *testing.T, denied string) *doctor.Snapshot {
 	t.Helper()
 	f.denied = denied
 	s, err := doctor.Gather(t.Context(), f, f)
@@ -115,8 +115,8 @@ func (f *fakeCluster) gather(t *testing.T, denied string) *doctor.Snapshot {
 	return s
 }
 
-// said returns a check's findings as text.
-func said(r doctor.Result) []string {
+// formatFindings returns a check's findings as text.
+func formatFindings(r doctor.Result) []string {
 	var all []string
 	for _, f := range r.Findings {
 		all = append(all, string(f.Severity)+" "+f.Object+": "+f.Message)
@@ -124,7 +124,7 @@ func said(r doctor.Result) []string {
 	return all
 }
 
-func namespaceOf(name, tenant string) *corev1.Namespace {
+func newNamespace(name, tenant string) *corev1.Namespace {
 	n := &corev1.Namespace{}
 	n.Name = name
 	n.Labels = map[string]string{"croft.dev/tenant": tenant}

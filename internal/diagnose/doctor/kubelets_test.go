@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/diagnose/doctor"
 )
 
-// try gathers, sends the dry runs, and returns the result of one check.
-func (k *clinic) try(t *testing.T, config *rest.Config, check string) doctor.Result {
+// runDryRuns gathers, sends the dry runs, and returns the result of one check.
+func (k *doctorCluster) runDryRuns(t *testing.T, config *rest.Config, check string) doctor.Result {
 	t.Helper()
 	c, err := client.New(config, client.Options{Scheme: scheme.New()})
 	if err != nil {
@@ -33,26 +33,26 @@ func (k *clinic) try(t *testing.T, config *rest.Config, check string) doctor.Res
 	if err := doctor.Try(t.Context(), config, c, seen); err != nil {
 		t.Fatal(err)
 	}
-	return result(t, doctor.Check(seen), check)
+	return findResult(t, doctor.Check(seen), check)
 }
 
-// tries waits until the dry runs have the expected result, since policies take effect after
+// awaitDryRuns waits until the dry runs have the expected result, since policies take effect after
 // a moment.
-func (k *clinic) tries(t *testing.T, check string, holds func(doctor.Result) bool) {
+func (k *doctorCluster) awaitDryRuns(t *testing.T, check string, holds func(doctor.Result) bool) {
 	t.Helper()
 	var last doctor.Result
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		last = k.try(t, k.box.Config, check)
+		last = k.runDryRuns(t, k.box.Config, check)
 		return holds(last), nil
 	})
 	if err != nil {
-		t.Fatalf("%v; it finds %q, and could not look at %q", err, said(last), last.Unreadable)
+		t.Fatalf("%v; it finds %q, and could not look at %q", err, formatFindings(last), last.Unreadable)
 	}
 }
 
-// kubelets fails if doctor does not report an admission policy that refuses writes of
+// testKubelets fails if doctor does not report an admission policy that refuses writes of
 // kubelets and volume controllers. The walls exist.
-func (k *clinic) kubelets(t *testing.T) {
+func (k *doctorCluster) testKubelets(t *testing.T) {
 	clean := func(r doctor.Result) bool { return len(r.Findings) == 0 && len(r.Unreadable) == 0 }
 	scope := func(scope admissionv1.ScopeType) {
 		t.Helper()
@@ -68,39 +68,39 @@ func (k *clinic) kubelets(t *testing.T) {
 		}
 	}
 	scope(admissionv1.NamespacedScope)
-	k.tries(t, "kubelets", clean)
+	k.awaitDryRuns(t, "kubelets", clean)
 	scope(admissionv1.AllScopes) // the scope that croft-finalizers once had
-	k.tries(t, "kubelets", func(r doctor.Result) bool {
-		return named(said(r), "Problem CSINode/croft-doctor: system:node:croft-doctor may not create it: csinodes") &&
-			named(said(r), "croft-finalizers") && strings.Contains(r.Findings[0].Fix, "croft's own policy")
+	k.awaitDryRuns(t, "kubelets", func(r doctor.Result) bool {
+		return hasFinding(formatFindings(r), "Problem CSINode/croft-doctor: system:node:croft-doctor may not create it: csinodes") &&
+			hasFinding(formatFindings(r), "croft-finalizers") && strings.Contains(r.Findings[0].Fix, "croft's own policy")
 	})
 	scope(admissionv1.NamespacedScope)
-	k.tries(t, "kubelets", clean)
+	k.awaitDryRuns(t, "kubelets", clean)
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "real"}}
-	k.make(t, node)
-	k.tries(t, "kubelets", clean)
-	k.make(t, denyNodes()...)
-	k.tries(t, "kubelets", func(r doctor.Result) bool {
+	k.createObjects(t, node)
+	k.awaitDryRuns(t, "kubelets", clean)
+	k.createObjects(t, newDenyPolicy()...)
+	k.awaitDryRuns(t, "kubelets", func(r doctor.Result) bool {
 		return !slices.ContainsFunc([]string{"Node/real", "CSINode/real", "Lease/real", "Pod/croft-doctor", "ResourceSlice/croft-doctor", "VolumeAttachment/croft-doctor"}, func(object string) bool {
-			return !named(said(r), fmt.Sprintf("Problem %s: ", object))
+			return !hasFinding(formatFindings(r), fmt.Sprintf("Problem %s: ", object))
 		}) && strings.Contains(r.Findings[0].Fix, "limit the policy")
 	})
 
 	as := rest.CopyConfig(k.box.Config)
 	as.Impersonate = rest.ImpersonationConfig{UserName: "jane"}
-	r := k.try(t, as, "kubelets")
+	r := k.runDryRuns(t, as, "kubelets")
 	if len(r.Findings) > 0 || !slices.Equal(r.Unreadable, []string{"writes of kubelets: you may not impersonate system:node:croft-doctor, you may not impersonate system:serviceaccount:kube-system:attachdetach-controller"}) {
-		t.Errorf("for a caller without the right to impersonate it finds %q, and could not look at %q", said(r), r.Unreadable)
+		t.Errorf("for a caller without the right to impersonate it finds %q, and could not look at %q", formatFindings(r), r.Unreadable)
 	}
-	if r := k.try(t, as, "attacks"); len(r.Findings) > 0 || len(r.Unreadable) == 0 {
-		t.Errorf("for a caller who may not read tenants holds finds %q, and reports nothing as unread", said(r))
+	if r := k.runDryRuns(t, as, "attacks"); len(r.Findings) > 0 || len(r.Unreadable) == 0 {
+		t.Errorf("for a caller who may not read tenants holds finds %q, and reports nothing as unread", formatFindings(r))
 	}
 }
 
-// denyNodes returns a policy that refuses every write of kubelets and volume controllers,
+// newDenyPolicy returns a policy that refuses every write of kubelets and volume controllers,
 // and its binding.
-func denyNodes() []client.Object {
+func newDenyPolicy() []client.Object {
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "strict"},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{

@@ -30,9 +30,9 @@ pools: {apps: {instances: {instanceTypes: [t3a.large]}}}
 tenants: {shop: {pool: apps, access: [{group: shop, role: operator}, {group: contractors, role: operator, until: "2026-01-01T00:00:00Z"}]}}
 `
 
-// walls fails if doctor misses a missing object of a wall, trusts the conditions of an
+// testWalls fails if doctor misses a missing object of a wall, trusts the conditions of an
 // operator that does not run, or misses a platform namespace that does not exist.
-func (k *clinic) walls(t *testing.T) {
+func (k *doctorCluster) testWalls(t *testing.T) {
 	declaration, problems := manifest.Parse("croft.yaml", []byte(served))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -47,11 +47,11 @@ func (k *clinic) walls(t *testing.T) {
 		if _, err := apply.New(k).Apply(t.Context(), wall.Objects(e)...); err != nil {
 			t.Fatal(err)
 		}
-		k.silent(t, "walls")
+		k.awaitNoFinding(t, "walls")
 	}
 
-	k.finds(t, "walls", doctor.Problem, "Platform: ", "is missing")
-	k.finds(t, "walls", doctor.Problem, "Tenant/shop: ", "TenantRules shop/croft is missing")
+	k.awaitFinding(t, "walls", doctor.Problem, "Platform: ", "is missing")
+	k.awaitFinding(t, "walls", doctor.Problem, "Tenant/shop: ", "TenantRules shop/croft is missing")
 	stand(t)
 
 	t.Run("a changed policy", func(t *testing.T) {
@@ -60,7 +60,7 @@ func (k *clinic) walls(t *testing.T) {
 		if err := k.Patch(t.Context(), floor, ignore, client.FieldOwner("somebody")); err != nil {
 			t.Fatal(err)
 		}
-		k.finds(t, "walls", doctor.Problem, "Platform: ValidatingAdmissionPolicy croft-network-floor was changed by somebody")
+		k.awaitFinding(t, "walls", doctor.Problem, "Platform: ValidatingAdmissionPolicy croft-network-floor was changed by somebody")
 		stand(t)
 	})
 	t.Run("an added rule", func(t *testing.T) {
@@ -72,7 +72,7 @@ func (k *clinic) walls(t *testing.T) {
 		if err := k.Update(t.Context(), policy, client.FieldOwner("somebody")); err != nil {
 			t.Fatal(err)
 		}
-		k.finds(t, "walls", doctor.Problem, "Tenant/shop: NetworkPolicy shop/croft-isolation was changed by somebody")
+		k.awaitFinding(t, "walls", doctor.Problem, "Tenant/shop: NetworkPolicy shop/croft-isolation was changed by somebody")
 		stand(t)
 	})
 	t.Run("a deleted binding", func(t *testing.T) {
@@ -80,13 +80,13 @@ func (k *clinic) walls(t *testing.T) {
 		if err := k.Delete(t.Context(), binding); err != nil {
 			t.Fatal(err)
 		}
-		k.finds(t, "walls", doctor.Problem, "Platform: MutatingAdmissionPolicyBinding croft-pods is missing")
+		k.awaitFinding(t, "walls", doctor.Problem, "Platform: MutatingAdmissionPolicyBinding croft-pods is missing")
 	})
 
 	t.Run("platform namespaces", func(t *testing.T) {
-		k.finds(t, "platform", doctor.Warning, "platformNamespaces names ingress, which does not exist")
-		k.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ingress"}})
-		k.until(t, "platform", func(r doctor.Result) bool {
+		k.awaitFinding(t, "platform", doctor.Warning, "platformNamespaces names ingress, which does not exist")
+		k.createObjects(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ingress"}})
+		k.awaitResult(t, "platform", func(r doctor.Result) bool {
 			for _, f := range r.Findings {
 				if strings.Contains(f.Message, "platformNamespaces") {
 					return false
@@ -97,27 +97,27 @@ func (k *clinic) walls(t *testing.T) {
 	})
 
 	t.Run("operator", func(t *testing.T) {
-		k.finds(t, "operator", doctor.Problem, "no operator has run yet")
-		k.finds(t, "platform", doctor.Warning, "Ready is not reliable")
+		k.awaitFinding(t, "operator", doctor.Problem, "no operator has run yet")
+		k.awaitFinding(t, "platform", doctor.Warning, "Ready is not reliable")
 		lease := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: heartbeat.Name, Annotations: map[string]string{heartbeat.VersionAnnotation: "v0.0.1"}},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("croft-0"), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(time.Hour)))},
 		}
-		k.make(t, lease)
-		k.finds(t, "operator", doctor.Warning, "its version is v0.0.1")
+		k.createObjects(t, lease)
+		k.awaitFinding(t, "operator", doctor.Warning, "its version is v0.0.1")
 		lease.Annotations[heartbeat.VersionAnnotation] = version.String()
 		if err := k.Update(t.Context(), lease); err != nil {
 			t.Fatal(err)
 		}
-		k.silent(t, "operator")
-		if says := k.visit(t, "operator").Summary; !strings.HasPrefix(says, "the operator is alive, ") {
+		k.awaitNoFinding(t, "operator")
+		if says := k.runCheck(t, "operator").Summary; !strings.HasPrefix(says, "the operator is alive, ") {
 			t.Errorf("it says %q", says)
 		}
 		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-12 * time.Minute)))
 		if err := k.Update(t.Context(), lease); err != nil {
 			t.Fatal(err)
 		}
-		k.finds(t, "operator", doctor.Problem, "no operator for 12 min")
+		k.awaitFinding(t, "operator", doctor.Problem, "no operator for 12 min")
 	})
 
 	t.Run("of a file", func(t *testing.T) {
@@ -126,13 +126,13 @@ func (k *clinic) walls(t *testing.T) {
 			t.Fatal(err)
 		}
 		results := doctor.Check(seen)
-		if r := result(t, results, "operator"); len(r.Findings) > 0 || !strings.Contains(r.Summary, "without croft's operator") {
+		if r := findResult(t, results, "operator"); len(r.Findings) > 0 || !strings.Contains(r.Summary, "without croft's operator") {
 			t.Errorf("operator: %+v", r)
 		}
-		if r := result(t, results, "platform"); len(r.Findings) > 0 {
+		if r := findResult(t, results, "platform"); len(r.Findings) > 0 {
 			t.Errorf("platform: %+v", r)
 		}
-		r := result(t, results, "walls")
+		r := findResult(t, results, "walls")
 		if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Fix, "croft render") {
 			t.Errorf("walls: %+v", r)
 		}

@@ -20,54 +20,54 @@ import (
 
 var start = time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 
-func at(seconds int) metav1.Time {
+func makeTime(seconds int) metav1.Time {
 	return metav1.NewTime(start.Add(time.Duration(seconds) * time.Second))
 }
 
-// one returns a node with all times.
-func one() *latency.Objects {
+// newObjects returns a node with all times.
+func newObjects() *latency.Objects {
 	claim := karpenterv1.NodeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: at(2),
+		ObjectMeta: metav1.ObjectMeta{Name: "apps-1", CreationTimestamp: makeTime(2),
 			Labels: map[string]string{karpenterv1.NodePoolLabelKey: "apps"}},
 		Status: karpenterv1.NodeClaimStatus{NodeName: "node-1", ProviderID: "aws:///a/i-1", ImageID: "ami-1"},
 	}
 	for _, c := range []metav1.Condition{
-		{Type: karpenterv1.ConditionTypeLaunched, LastTransitionTime: at(5)},
-		{Type: karpenterv1.ConditionTypeRegistered, LastTransitionTime: at(21)},
-		{Type: karpenterv1.ConditionTypeInitialized, LastTransitionTime: at(33)},
+		{Type: karpenterv1.ConditionTypeLaunched, LastTransitionTime: makeTime(5)},
+		{Type: karpenterv1.ConditionTypeRegistered, LastTransitionTime: makeTime(21)},
+		{Type: karpenterv1.ConditionTypeInitialized, LastTransitionTime: makeTime(33)},
 	} {
 		c.Status = metav1.ConditionTrue
 		setCondition(&claim, c)
 	}
 	podTrue := func(kind corev1.PodConditionType, seconds int) corev1.PodCondition {
-		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: at(seconds)}
+		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: makeTime(seconds)}
 	}
-	started := at(36)
+	started := makeTime(36)
 	return &latency.Objects{
 		Claims: []karpenterv1.NodeClaim{claim},
 		Nodes: []corev1.Node{{
-			ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: at(20)},
+			ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: makeTime(20)},
 			Spec:       corev1.NodeSpec{ProviderID: "aws:///a/i-1"},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
-				Status: corev1.ConditionTrue, LastTransitionTime: at(30)}}},
+				Status: corev1.ConditionTrue, LastTransitionTime: makeTime(30)}}},
 		}},
 		Pods: []corev1.Pod{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", CreationTimestamp: at(0)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", CreationTimestamp: makeTime(0)},
 			Spec:       corev1.PodSpec{NodeName: "node-1"},
 			Status: corev1.PodStatus{StartTime: &started, Conditions: []corev1.PodCondition{
 				podTrue(corev1.PodScheduled, 35), podTrue(corev1.PodReadyToStartContainers, 38),
 				podTrue(corev1.PodReady, 45),
 			}},
 		}},
-		Events: []corev1.Event{nomination("web", "1", "nodeclaim/apps-1")},
+		Events: []corev1.Event{newNomination("web", "1", "nodeclaim/apps-1")},
 	}
 }
 
-func nomination(pod, uid, targets string) corev1.Event {
+func newNomination(pod, uid, targets string) corev1.Event {
 	return corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: pod, UID: types.UID(uid)},
 		Source:         corev1.EventSource{Component: "karpenter"},
-		Reason:         latency.Nominated, Message: "Pod should schedule on: " + targets, FirstTimestamp: at(3),
+		Reason:         latency.Nominated, Message: "Pod should schedule on: " + targets, FirstTimestamp: makeTime(3),
 	}
 }
 
@@ -118,11 +118,11 @@ func TestPhases(t *testing.T) {
 		}, []latency.Phase{latency.Initialization}, "shop/web", "still has startup taints: wait"},
 		"not ready": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].Status = corev1.ConditionUnknown },
 			withReady, "shop/web", ""},
-		"ready again": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].LastTransitionTime = at(300) },
+		"ready again": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[0].LastTransitionTime = makeTime(300) },
 			withReady,
 			"shop/web", "became Ready again at 2026-11-23T10:05:00Z: the first time is unknown"},
 		"a node's clock is ahead": {func(o *latency.Objects) {
-			o.Claims[0].Status.Conditions[2].LastTransitionTime = at(29)
+			o.Claims[0].Status.Conditions[2].LastTransitionTime = makeTime(29)
 		},
 			[]latency.Phase{latency.Initialization}, "shop/web", ""},
 		"no event left": {func(o *latency.Objects) { o.Events = nil }, nil, "shop/web", ""},
@@ -131,16 +131,16 @@ func TestPhases(t *testing.T) {
 			o.Events, o.Pods[0].OwnerReferences = nil, []metav1.OwnerReference{{Kind: "DaemonSet", Controller: &yes}}
 		}, withPod, "", ""},
 		"no event left, pod came later": {func(o *latency.Objects) {
-			o.Events, o.Pods[0].CreationTimestamp = nil, at(4)
+			o.Events, o.Pods[0].CreationTimestamp = nil, makeTime(4)
 		}, withPod, "", ""},
 		"no event left, pod was scheduled before": {func(o *latency.Objects) {
-			o.Events, o.Pods[0].Status.Conditions[0].LastTransitionTime = nil, at(1)
+			o.Events, o.Pods[0].Status.Conditions[0].LastTransitionTime = nil, makeTime(1)
 		}, withPod, "", ""},
 		"nominated for another": {func(o *latency.Objects) {
 			o.Events[0].Message = "Pod should schedule on: nodeclaim/apps-11"
-			o.Pods[0].CreationTimestamp = at(4)
+			o.Pods[0].CreationTimestamp = makeTime(4)
 		}, withPod, "", ""},
-		"nominated later": {func(o *latency.Objects) { o.Pods[0].CreationTimestamp = at(4) }, withPod, "", ""},
+		"nominated later": {func(o *latency.Objects) { o.Pods[0].CreationTimestamp = makeTime(4) }, withPod, "", ""},
 		"nominated with a node": {func(o *latency.Objects) {
 			o.Events[0].Message = "Pod should schedule on: nodeclaim/apps-1, node/node-1"
 		}, nil, "shop/web", ""},
@@ -148,7 +148,7 @@ func TestPhases(t *testing.T) {
 			"pod shop/web, for which the node was created, is deleted: its times are unknown"},
 		"a nomination by nobody": {func(o *latency.Objects) { o.Pods, o.Events[0].Source.Component = nil, "karpenter-x" }, withPod, "", ""},
 		"pod is another of the same name": {func(o *latency.Objects) {
-			o.Pods[0].UID, o.Pods[0].CreationTimestamp = "2", at(40)
+			o.Pods[0].UID, o.Pods[0].CreationTimestamp = "2", makeTime(40)
 		}, withPod, "shop/web",
 			"pod shop/web, for which the node was created, is deleted: its times are unknown"},
 		"pod went elsewhere": {func(o *latency.Objects) { o.Pods[0].Spec.NodeName = "node-2" },
@@ -163,14 +163,14 @@ func TestPhases(t *testing.T) {
 		"a node of the same name, of another instance": {func(o *latency.Objects) {
 			o.Claims[0].Status.ProviderID, o.Events = "aws:///a/i-0", nil
 		},
-			slices.Collect(maps.Keys(without(all, latency.Launch))), "", ""},
+			slices.Collect(maps.Keys(removePhases(all, latency.Launch))), "", ""},
 		"no provider ID": {func(o *latency.Objects) { o.Claims[0].Status.ProviderID = "" }, nil, "shop/web", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := one()
+			o := newObjects()
 			c.change(o)
 			got := latency.Build(*o, latency.Options{})[0]
-			if want := without(all, c.absent...); !maps.Equal(got.Phases, want) {
+			if want := removePhases(all, c.absent...); !maps.Equal(got.Phases, want) {
 				t.Errorf("phases %v, want %v", got.Phases, want)
 			}
 			if got.Pod != c.pod || strings.Join(got.Notes, "\n") != c.note {
@@ -180,7 +180,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-func without(phases map[latency.Phase]float64, absent ...latency.Phase) map[latency.Phase]float64 {
+func removePhases(phases map[latency.Phase]float64, absent ...latency.Phase) map[latency.Phase]float64 {
 	left := maps.Clone(phases)
 	for _, p := range absent {
 		delete(left, p)
@@ -190,7 +190,7 @@ func without(phases map[latency.Phase]float64, absent ...latency.Phase) map[late
 
 // TestEvents expects the events sorted by time, with seconds since the first.
 func TestEvents(t *testing.T) {
-	got := latency.Build(*one(), latency.Options{})[0]
+	got := latency.Build(*newObjects(), latency.Options{})[0]
 	var events []string
 	for _, e := range got.Events {
 		events = append(events, latency.FormatSeconds(e.Seconds)+" "+e.Name)
@@ -212,8 +212,8 @@ func TestEvents(t *testing.T) {
 
 // TestSameSecond expects events of the same second in their usual order.
 func TestSameSecond(t *testing.T) {
-	o := one()
-	o.Claims[0].Status.Conditions[2].LastTransitionTime, o.Events[0].FirstTimestamp = at(30), at(2)
+	o := newObjects()
+	o.Claims[0].Status.Conditions[2].LastTransitionTime, o.Events[0].FirstTimestamp = makeTime(30), makeTime(2)
 	var events []string
 	for _, e := range latency.Build(*o, latency.Options{})[0].Events {
 		events = append(events, e.Name)
@@ -227,8 +227,8 @@ func TestSameSecond(t *testing.T) {
 // TestWithinASecond expects an event with a more precise time than a condition not to count as
 // later.
 func TestWithinASecond(t *testing.T) {
-	o := one()
-	o.Claims[0].Status.Conditions[0].LastTransitionTime.Time = at(20).Add(700 * time.Millisecond)
+	o := newObjects()
+	o.Claims[0].Status.Conditions[0].LastTransitionTime.Time = makeTime(20).Add(700 * time.Millisecond)
 	took, known := latency.Build(*o, latency.Options{})[0].Phases[latency.Boot]
 	if !known || took != 0 {
 		t.Errorf("a phase within a second took %v (known: %t)", took, known)
@@ -253,7 +253,7 @@ func TestSentence(t *testing.T) {
 			"it took 30s from the pod that needed it to Ready"},
 		"nothing": {[]latency.Phase{latency.ClaimToNodeReady, latency.PodToNodeReady}, ""},
 	} {
-		line := latency.Timeline{Phases: without(all, c.absent...)}
+		line := latency.Timeline{Phases: removePhases(all, c.absent...)}
 		if got := line.Sentence(); got != c.want {
 			t.Errorf("%s: it says %q, want %q", name, got, c.want)
 		}
@@ -262,12 +262,12 @@ func TestSentence(t *testing.T) {
 
 // TestNeededBy expects the first of several pods that runs on the node.
 func TestNeededBy(t *testing.T) {
-	o := one()
+	o := newObjects()
 	for name, created := range map[string]int{"first": 0, "earlier": -9} {
 		pod := *o.Pods[0].DeepCopy()
-		pod.Name, pod.UID, pod.CreationTimestamp = name, types.UID(name), at(created)
+		pod.Name, pod.UID, pod.CreationTimestamp = name, types.UID(name), makeTime(created)
 		o.Pods = append(o.Pods, pod)
-		o.Events = append(o.Events, nomination(name, name, "nodeclaim/apps-1"))
+		o.Events = append(o.Events, newNomination(name, name, "nodeclaim/apps-1"))
 	}
 	if got := latency.Build(*o, latency.Options{})[0].Pod; got != "shop/earlier" {
 		t.Errorf("it was made for %s, want the pod that was there first", got)
@@ -284,10 +284,10 @@ func TestNeededBy(t *testing.T) {
 
 // TestChoose selects nodes by pool and by time, and nodes that Karpenter did not create.
 func TestChoose(t *testing.T) {
-	o := one()
-	o.Nodes = append(o.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "managed", CreationTimestamp: at(-60)},
+	o := newObjects()
+	o.Nodes = append(o.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "managed", CreationTimestamp: makeTime(-60)},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
-			Status: corev1.ConditionTrue, LastTransitionTime: at(-50)}}}})
+			Status: corev1.ConditionTrue, LastTransitionTime: makeTime(-50)}}}})
 	for name, c := range map[string]struct {
 		pool  string
 		since time.Time
@@ -296,8 +296,8 @@ func TestChoose(t *testing.T) {
 		"all":          {"", time.Time{}, []string{"managed", "node-1"}},
 		"pool":         {"apps", time.Time{}, []string{"node-1"}},
 		"another pool": {"app", time.Time{}, nil},
-		"since":        {"", at(2).Time, []string{"node-1"}},
-		"since later":  {"", at(3).Time, nil},
+		"since":        {"", makeTime(2).Time, []string{"node-1"}},
+		"since later":  {"", makeTime(3).Time, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -348,7 +348,7 @@ func TestSummarize(t *testing.T) {
 // TestMetrics parses the output as Prometheus does.
 func TestMetrics(t *testing.T) {
 	var text bytes.Buffer
-	if err := latency.WriteMetrics(&text, latency.Build(fixture(t), latency.Options{})); err != nil {
+	if err := latency.WriteMetrics(&text, latency.Build(readNodes(t), latency.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)

@@ -15,29 +15,29 @@ import (
 	"croft.dev/croft/internal/network/boot"
 )
 
-// booted returns a node with known logs and networks.
-func booted() *latency.Objects {
-	o := one()
+// newBootedNode returns a node with known logs and networks.
+func newBootedNode() *latency.Objects {
+	o := newObjects()
 	times := boot.Times{}
 	for event, second := range map[boot.Event]int{
 		boot.VMInitialized: 7, boot.CloudInitFinalStart: 9, boot.CloudInitFinalFinish: 14, boot.NodeadmRunStart: 14,
 		boot.NodeadmRunFinish: 17, boot.ContainerdStart: 15, boot.ContainerdInitialized: 16, boot.KubeletStart: 17,
 		boot.KubeletRegistered: 20,
 	} {
-		times[event] = at(second).Add(300 * time.Millisecond)
+		times[event] = makeTime(second).Add(300 * time.Millisecond)
 	}
 	o.Nodes[0].Annotations = map[string]string{v1alpha1.BootAnnotation: boot.Encode(times)}
 	o.Nodes[0].Status.Conditions = append(o.Nodes[0].Status.Conditions, corev1.NodeCondition{
-		Type: v1alpha1.ConditionNetworksReady, Status: corev1.ConditionTrue, LastTransitionTime: at(31), Message: "croft-n4",
+		Type: v1alpha1.ConditionNetworksReady, Status: corev1.ConditionTrue, LastTransitionTime: makeTime(31), Message: "croft-n4",
 	})
-	o.Events = append(o.Events, ofClaim("NetworksAttached", 12), ofClaim("NetworksReady", 32))
+	o.Events = append(o.Events, newClaimEvent("NetworksAttached", 12), newClaimEvent("NetworksReady", 32))
 	return o
 }
 
-func ofClaim(reason string, second int) corev1.Event {
+func newClaimEvent(reason string, second int) corev1.Event {
 	return corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Kind: "NodeClaim", Name: "apps-1", UID: "claim"}, Reason: reason, ReportingController: "croft",
-		EventTime: metav1.NewMicroTime(at(second).Time),
+		EventTime: metav1.NewMicroTime(makeTime(second).Time),
 	}
 }
 
@@ -91,7 +91,7 @@ func TestParts(t *testing.T) {
 		}), logs, nil, "9 events of its logs are older than its NodeClaim, and are omitted"},
 		"a file goes before the annotation": {func(o *latency.Objects) {
 			times := annotation(o)
-			times[boot.CloudInitFinalFinish] = at(13).Time
+			times[boot.CloudInitFinalFinish] = makeTime(13).Time
 			o.Boots = map[string]boot.Times{"node-1": times, "node-2": {}}
 		}, nil, map[latency.Phase]float64{latency.UserData: 4}, ""},
 		"no cloud-init": {lacking(boot.CloudInitFinalStart, boot.CloudInitFinalFinish), []latency.Phase{latency.UserData},
@@ -114,24 +114,24 @@ func TestParts(t *testing.T) {
 		"events of another NodeClaim of the name": {func(o *latency.Objects) { o.Claims[0].UID = "another" },
 			[]latency.Phase{latency.Interfaces, latency.Networks}, nil, ""},
 		"events again, after a restart": {func(o *latency.Objects) {
-			o.Events = append(o.Events, ofClaim("NetworksAttached", 50), ofClaim("NetworksReady", 60))
+			o.Events = append(o.Events, newClaimEvent("NetworksAttached", 50), newClaimEvent("NetworksReady", 60))
 		}, nil, nil, ""},
-		"interfaces come after the node": {func(o *latency.Objects) { o.Events[1] = ofClaim("NetworksAttached", 25) }, nil,
+		"interfaces come after the node": {func(o *latency.Objects) { o.Events[1] = newClaimEvent("NetworksAttached", 25) }, nil,
 			map[latency.Phase]float64{latency.Interfaces: 20, latency.Links: 6}, ""},
 		"links are not up": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[1].Status = corev1.ConditionFalse },
 			[]latency.Phase{latency.Links, latency.Networks}, nil, ""},
-		"links were up before": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[1].LastTransitionTime = at(300) },
+		"links were up before": {func(o *latency.Objects) { o.Nodes[0].Status.Conditions[1].LastTransitionTime = makeTime(300) },
 			[]latency.Phase{latency.Links, latency.Networks}, nil,
 			"reported its links of secondary networks as up again at 2026-11-23T10:05:00Z: the first time is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := booted()
+			o := newBootedNode()
 			c.change(o)
 			got := latency.Build(*o, latency.Options{})[0]
 			want := maps.Clone(all)
 			maps.Copy(want, parts)
 			maps.Copy(want, c.other)
-			if want = without(want, c.absent...); !maps.Equal(got.Phases, want) {
+			if want = removePhases(want, c.absent...); !maps.Equal(got.Phases, want) {
 				t.Errorf("phases\n%v, want\n%v", got.Phases, want)
 			}
 			if notes := strings.Join(got.Notes, "\n"); notes != c.note {
@@ -144,7 +144,7 @@ func TestParts(t *testing.T) {
 // TestPartsInOrder expects events of logs and of the API in one order, in whole seconds.
 func TestPartsInOrder(t *testing.T) {
 	var events []string
-	for _, e := range latency.Build(*booted(), latency.Options{})[0].Events {
+	for _, e := range latency.Build(*newBootedNode(), latency.Options{})[0].Events {
 		events = append(events, latency.FormatSeconds(e.Seconds)+" "+e.Name)
 	}
 	want := []string{
@@ -178,11 +178,11 @@ func TestSentenceOfParts(t *testing.T) {
 
 // TestUsualOrder expects each event to have one place in the usual order.
 func TestUsualOrder(t *testing.T) {
-	o := booted()
+	o := newBootedNode()
 	names := map[string]int{}
 	times := boot.Times{}
 	for _, e := range boot.Events() {
-		times[e] = at(20).Time
+		times[e] = makeTime(20).Time
 	}
 	o.Boots = map[string]boot.Times{"node-1": times}
 	for _, e := range latency.Build(*o, latency.Options{})[0].Events {

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/latency.svg anew")
 
-// fixture reads the nodes of docs/how-to/latency.md.
-func fixture(t *testing.T) latency.Objects {
+// readNodes reads the nodes of docs/how-to/latency.md.
+func readNodes(t *testing.T) latency.Objects {
 	t.Helper()
 	text, err := os.ReadFile("testdata/nodes.yaml")
 	if err != nil {
@@ -37,13 +37,13 @@ func fixture(t *testing.T) latency.Objects {
 		err := json.Unmarshal(item, &kind)
 		switch kind.Kind {
 		case "NodeClaim":
-			err = errors.Join(err, appended(&o.Claims, item))
+			err = errors.Join(err, appendItem(&o.Claims, item))
 		case "Node":
-			err = errors.Join(err, appended(&o.Nodes, item))
+			err = errors.Join(err, appendItem(&o.Nodes, item))
 		case "Pod":
-			err = errors.Join(err, appended(&o.Pods, item))
+			err = errors.Join(err, appendItem(&o.Pods, item))
 		case "Event":
-			err = errors.Join(err, appended(&o.Events, item))
+			err = errors.Join(err, appendItem(&o.Events, item))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func fixture(t *testing.T) latency.Objects {
 	return o
 }
 
-func appended[T any](to *[]T, item []byte) error {
+func appendItem[T any](to *[]T, item []byte) error {
 	var one T
 	err := json.Unmarshal(item, &one)
 	*to = append(*to, one)
@@ -61,7 +61,7 @@ func appended[T any](to *[]T, item []byte) error {
 
 // TestPicture compares docs/reference/latency.svg with the picture of the example.
 func TestPicture(t *testing.T) {
-	got := latency.RenderSVG(latency.Build(fixture(t), latency.Options{}))
+	got := latency.RenderSVG(latency.Build(readNodes(t), latency.Options{}))
 	const path = "../../../docs/reference/latency.svg"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
@@ -75,7 +75,7 @@ func TestPicture(t *testing.T) {
 	if got != string(want) {
 		t.Errorf("%s is stale: run `go test ./internal/diagnose/latency -update`, and look at it", path)
 	}
-	wellFormed(t, got)
+	expectWellFormed(t, got)
 	for _, d := range latency.Definitions() {
 		if d.Lane != latency.Totals && !strings.Contains(got, d.Phase.Title()+": "+d.Description+"</text>") {
 			t.Errorf("the legend does not explain %s", d.Phase)
@@ -83,7 +83,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-func wellFormed(t *testing.T, svg string) {
+func expectWellFormed(t *testing.T, svg string) {
 	t.Helper()
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {
@@ -97,12 +97,12 @@ func wellFormed(t *testing.T, svg string) {
 
 // TestPictureEscapes expects names of objects not to add markup.
 func TestPictureEscapes(t *testing.T) {
-	o := fixture(t)
+	o := readNodes(t)
 	for i := range o.Claims {
 		o.Claims[i].Labels[corev1.LabelTopologyZone] = "</text><script>alert(1)</script>\u202e\x00&"
 	}
 	got := latency.RenderSVG(latency.Build(o, latency.Options{}))
-	wellFormed(t, got)
+	expectWellFormed(t, got)
 	if strings.Contains(got, "<script") || strings.ContainsAny(got, "\u202e\x00") {
 		t.Error("a label became a part of the picture")
 	}
@@ -110,7 +110,7 @@ func TestPictureEscapes(t *testing.T) {
 
 // TestPictureOfMany draws no nodes, and more nodes than a picture shows.
 func TestPictureOfMany(t *testing.T) {
-	wellFormed(t, latency.RenderSVG(nil))
+	expectWellFormed(t, latency.RenderSVG(nil))
 	var many []latency.Timeline
 	for i := range 60 {
 		start := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
@@ -120,7 +120,7 @@ func TestPictureOfMany(t *testing.T) {
 		}})
 	}
 	got := latency.RenderSVG(many)
-	wellFormed(t, got)
+	expectWellFormed(t, got)
 	if !strings.Contains(got, "the slowest 40 of 60 nodes") || !strings.Contains(got, "node-20-") ||
 		strings.Contains(got, "node-19-") {
 		t.Error("the picture does not show the slowest 40")
@@ -133,8 +133,8 @@ func TestPictureOfMany(t *testing.T) {
 // TestPictureOfPlainNodes expects the legend to omit the phases of nodes with logs and
 // networks.
 func TestPictureOfPlainNodes(t *testing.T) {
-	got := latency.RenderSVG(latency.Build(*one(), latency.Options{}))
-	wellFormed(t, got)
+	got := latency.RenderSVG(latency.Build(*newObjects(), latency.Options{}))
+	expectWellFormed(t, got)
 	for _, d := range latency.Definitions() {
 		explained := strings.Contains(got, d.Phase.Title()+": "+d.Description)
 		if explained == d.IsWide() && d.Lane != latency.Totals {

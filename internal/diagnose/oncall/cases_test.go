@@ -49,8 +49,8 @@ var well = map[string]string{
 	`croft_verify_results{result="held"}`:                                                               `900x240`,
 	`croft_verify_results{result="breached"}`:                                                           `0x240`,
 	`croft_verify_results{result="blocked_elsewhere"}`:                                                  `0x240`,
-	checks(`croft-pods`, `invalid_error`, `deny`):                                                       `0+10x240`,
-	checks(`croft-pods`, `invalid_error`, `warn`):                                                       `0+900x240`,
+	formatCheckSeries(`croft-pods`, `invalid_error`, `deny`):                                            `0+10x240`,
+	formatCheckSeries(`croft-pods`, `invalid_error`, `warn`):                                            `0+900x240`,
 	`croft_proxy_requests_total{method="get",code="200"}`:                                               `0+600x240`,
 	`croft_proxy_requests_total{method="get",code="503"}`:                                               `0+1x240`,
 	`croft_proxy_request_duration_seconds_bucket{method="get",le="0.064"}`:                              `0+600x240`,
@@ -67,12 +67,12 @@ var well = map[string]string{
 	`croft_secret_copies_failed{source="registry"}`:                                                     `2 0x239`,
 }
 
-func checks(policy, errorType, action string) string {
+func formatCheckSeries(policy, errorType, action string) string {
 	return `apiserver_validating_admission_policy_check_total{policy="` + policy + `",policy_binding="` + policy +
 		`",error_type="` + errorType + `",enforcement_action="` + action + `"}`
 }
 
-func condition(kind, labels string) string {
+func formatConditionSeries(kind, labels string) string {
 	return `croft_` + kind + `_status_condition{` + labels + `}`
 }
 
@@ -176,8 +176,8 @@ var alertCases = map[string]alertCase{
 		summary: "croft verify was last recorded 2d 7h 58m 20s ago",
 	},
 	"CroftPolicyFails": {
-		fires:   map[string]string{checks(`croft-pods`, `compile_error`, `deny`): `0+5x240`},
-		silent:  map[string]string{checks(`croft-pods`, `invalid_error`, `deny`): `0+5x240`, checks(`others`, `compile_error`, `deny`): `0+5x240`},
+		fires:   map[string]string{formatCheckSeries(`croft-pods`, `compile_error`, `deny`): `0+5x240`},
+		silent:  map[string]string{formatCheckSeries(`croft-pods`, `invalid_error`, `deny`): `0+5x240`, formatCheckSeries(`others`, `compile_error`, `deny`): `0+5x240`},
 		labels:  map[string]string{"policy": "croft-pods", "error_type": "compile_error"},
 		summary: "The API server cannot evaluate croft-pods (compile_error)",
 	},
@@ -189,42 +189,42 @@ var alertCases = map[string]alertCase{
 	},
 	"CroftDenialsPersist": {
 		fires: map[string]string{
-			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`, checks(`croft-pods`, `invalid_error`, `deny`): `0+120x240`,
+			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`, formatCheckSeries(`croft-pods`, `invalid_error`, `deny`): `0+120x240`,
 		},
 		silent: map[string]string{
-			`croft_policy_info{policy="croft-pods",wall="policy"}`: `1x240`,
-			checks(`croft-pods`, `invalid_error`, `warn`):          `0+6000x240`, checks(`others`, `invalid_error`, `deny`): `0+120x240`,
+			`croft_policy_info{policy="croft-pods",wall="policy"}`:   `1x240`,
+			formatCheckSeries(`croft-pods`, `invalid_error`, `warn`): `0+6000x240`, formatCheckSeries(`others`, `invalid_error`, `deny`): `0+120x240`,
 		},
 		labels:  map[string]string{"policy": "croft-pods", "wall": "policy"},
 		summary: "croft-pods refuses 2 requests a second",
 	},
 	"CroftPlatformNotReady": {
-		fires:   map[string]string{condition("platform", `condition="Ready",status="False",reason="EngineMissing"`): `1x240`},
-		silent:  map[string]string{condition("platform", `condition="Ready",status="False",reason="ApplyFailed"`): `1 1 1 _x240`},
+		fires:   map[string]string{formatConditionSeries("platform", `condition="Ready",status="False",reason="EngineMissing"`): `1x240`},
+		silent:  map[string]string{formatConditionSeries("platform", `condition="Ready",status="False",reason="ApplyFailed"`): `1 1 1 _x240`},
 		labels:  map[string]string{"reason": "EngineMissing"},
 		summary: "The Platform is not Ready: EngineMissing",
 	},
 	"CroftPoolNotReady": {
-		fires:   map[string]string{condition("pool", `pool="apps",condition="Ready",status="False",reason="NodePoolNotReady"`): `1x240`},
-		silent:  map[string]string{condition("pool", `pool="apps",condition="Ready",status="False",reason="InUse"`): `1x240`},
+		fires:   map[string]string{formatConditionSeries("pool", `pool="apps",condition="Ready",status="False",reason="NodePoolNotReady"`): `1x240`},
+		silent:  map[string]string{formatConditionSeries("pool", `pool="apps",condition="Ready",status="False",reason="InUse"`): `1x240`},
 		labels:  map[string]string{"pool": "apps", "reason": "NodePoolNotReady"},
 		summary: "Pool apps is not Ready: NodePoolNotReady",
 	},
 	"CroftTenantNotReady": {
-		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Invalid"`): `1x240`},
-		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x240`},
+		fires:   map[string]string{formatConditionSeries("tenant", `tenant="shop",condition="Ready",status="False",reason="Invalid"`): `1x240`},
+		silent:  map[string]string{formatConditionSeries("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x240`},
 		labels:  map[string]string{"tenant": "shop", "reason": "Invalid"},
 		summary: "Tenant shop is not Ready: Invalid",
 	},
 	"CroftTenantNotEnforced": {
-		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1x240`},
-		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1 1 _x240`},
+		fires:   map[string]string{formatConditionSeries("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1x240`},
+		silent:  map[string]string{formatConditionSeries("tenant", `tenant="shop",condition="Enforced",status="False",reason="NotEnforcedYet"`): `1 1 _x240`},
 		labels:  map[string]string{"tenant": "shop", "reason": "NotEnforcedYet"},
 		summary: "Policies do not place pods of tenant shop: NotEnforcedYet",
 	},
 	"CroftTenantStaysDeleting": {
-		fires:   map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x240`},
-		silent:  map[string]string{condition("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x30 _x210`},
+		fires:   map[string]string{formatConditionSeries("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x240`},
+		silent:  map[string]string{formatConditionSeries("tenant", `tenant="shop",condition="Ready",status="False",reason="Deleting"`): `1x30 _x210`},
 		labels:  map[string]string{"tenant": "shop"},
 		summary: "The deletion of tenant shop has not completed for an hour",
 	},

@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// promtool runs Prometheus' own tool, which `make promtool` builds.
-func promtool(t *testing.T, args ...string) (string, error) {
+// runPromtool runs Prometheus' own tool, which `make promtool` builds.
+func runPromtool(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	path, err := sandbox.FindTool("promtool")
 	if err != nil {
@@ -48,7 +48,7 @@ func buildRuleFile(t *testing.T, name string, content any) string {
 	return path
 }
 
-func rules(t *testing.T) string {
+func writeRules(t *testing.T) string {
 	t.Helper()
 	text, err := oncall.RuleFile()
 	if err != nil {
@@ -59,7 +59,7 @@ func rules(t *testing.T) string {
 
 // TestRulesAreValid checks the rules with promtool, and the queries of dashboards as rules.
 func TestRulesAreValid(t *testing.T) {
-	if out, err := promtool(t, "check", "rules", rules(t)); err != nil {
+	if out, err := runPromtool(t, "check", "rules", writeRules(t)); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	var panels []map[string]string
@@ -71,7 +71,7 @@ func TestRulesAreValid(t *testing.T) {
 		}
 	}
 	queries := buildRuleFile(t, "dashboards.yaml", map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": panels}}})
-	if out, err := promtool(t, "check", "rules", queries); err != nil {
+	if out, err := runPromtool(t, "check", "rules", queries); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -120,9 +120,9 @@ func TestAlerts(t *testing.T) {
 		}}
 		maps.Copy(firing.Labels, c.labels)
 		for _, e := range []evaluation{
-			{Name: a.Name + " fires", InputSeries: inputs(c.fires), Alerts: []evaluatedAlert{{minutes(at), a.Name, []expected{firing}}}},
-			{Name: a.Name + " is silent", InputSeries: inputs(c.silent), Alerts: []evaluatedAlert{{minutes(at), a.Name, nil}}},
-			{Name: a.Name + " is silent where all is well", InputSeries: inputs(well), Alerts: []evaluatedAlert{{minutes(at), a.Name, nil}}},
+			{Name: a.Name + " fires", InputSeries: makeInputSeries(c.fires), Alerts: []evaluatedAlert{{formatMinutes(at), a.Name, []expected{firing}}}},
+			{Name: a.Name + " is silent", InputSeries: makeInputSeries(c.silent), Alerts: []evaluatedAlert{{formatMinutes(at), a.Name, nil}}},
+			{Name: a.Name + " is silent where all is well", InputSeries: makeInputSeries(well), Alerts: []evaluatedAlert{{formatMinutes(at), a.Name, nil}}},
 		} {
 			e.Interval = "1m"
 			tests = append(tests, e)
@@ -133,8 +133,8 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("there is no alert %s", name)
 		}
 	}
-	test := buildRuleFile(t, "test.yaml", map[string]any{"rule_files": []string{rules(t)}, "evaluation_interval": "1m", "tests": tests})
-	if out, err := promtool(t, "test", "rules", test); err != nil {
+	test := buildRuleFile(t, "test.yaml", map[string]any{"rule_files": []string{writeRules(t)}, "evaluation_interval": "1m", "tests": tests})
+	if out, err := runPromtool(t, "test", "rules", test); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -158,20 +158,20 @@ func TestConnectionOfStoppedOperator(t *testing.T) {
 	}}
 	test := evaluation{
 		Name: name, Interval: "1m",
-		InputSeries: inputs(map[string]string{
+		InputSeries: makeInputSeries(map[string]string{
 			`croft_operator_heartbeat_timestamp_seconds`:                               `0+60x10 stale _x58 4200+60x100`,
 			`croft_connection_end_timestamp_seconds{tenant="shop",caller="billing"}`:   `1200x10 stale`,
 			`croft_connection_end_timestamp_seconds{tenant="shop",caller="withdrawn"}`: `1200x5 stale`,
 		}),
 		Alerts: []evaluatedAlert{{"15m", name, nil}, {"20m", name, nil}, {"25m", name, firing}, {"69m", name, firing}, {"75m", name, nil}, {"120m", name, nil}},
 	}
-	file := buildRuleFile(t, "test.yaml", map[string]any{"rule_files": []string{rules(t)}, "evaluation_interval": "1m", "tests": []evaluation{test}})
-	if out, err := promtool(t, "test", "rules", file); err != nil {
+	file := buildRuleFile(t, "test.yaml", map[string]any{"rule_files": []string{writeRules(t)}, "evaluation_interval": "1m", "tests": []evaluation{test}})
+	if out, err := runPromtool(t, "test", "rules", file); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-func inputs(series map[string]string) []inputSeries {
+func makeInputSeries(series map[string]string) []inputSeries {
 	var all []inputSeries
 	for _, name := range slices.Sorted(maps.Keys(series)) {
 		all = append(all, inputSeries{name, series[name]})
@@ -179,4 +179,4 @@ func inputs(series map[string]string) []inputSeries {
 	return all
 }
 
-func minutes(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes())) }
+func formatMinutes(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes())) }

@@ -40,8 +40,8 @@ func TestAlertsAreWhole(t *testing.T) {
 	}
 }
 
-// queries returns the queries of all rules and dashboards, by their names.
-func queries() map[string]string {
+// listQueries returns the queries of all rules and dashboards, by their names.
+func listQueries() map[string]string {
 	all := map[string]string{}
 	for _, g := range oncall.Groups() {
 		for _, r := range g.Records {
@@ -70,8 +70,8 @@ var (
 	word     = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*\(?`)
 )
 
-// used returns the metrics in a query.
-func used(expr string) []string {
+// listUsedMetrics returns the metrics in a query.
+func listUsedMetrics(expr string) []string {
 	expr = quoted.ReplaceAllString(expr, "")
 	expr = selector.ReplaceAllString(expr, "$1")
 	expr = ranges.ReplaceAllString(lists.ReplaceAllString(expr, ""), "")
@@ -98,8 +98,8 @@ func TestMetricsExist(t *testing.T) {
 			labels[r.Name] = []string{"status", "reason", "policy", "wall", "error_type", "controller", "action"}
 		}
 	}
-	for where, expr := range queries() {
-		names := used(expr)
+	for where, expr := range listQueries() {
+		names := listUsedMetrics(expr)
 		if len(names) == 0 {
 			t.Errorf("%s uses no metric: %s", where, expr)
 		}
@@ -120,7 +120,7 @@ func TestMetricsExist(t *testing.T) {
 
 // TestUsed fails if TestMetricsExist overlooks a metric.
 func TestUsed(t *testing.T) {
-	got := used(`absent(a_b{c=~"d|e"}) or time() - max by (f, g) (h:i * on (j) group_left () k[5m]) > 2 * l`)
+	got := listUsedMetrics(`absent(a_b{c=~"d|e"}) or time() - max by (f, g) (h:i * on (j) group_left () k[5m]) > 2 * l`)
 	if want := []string{"a_b", "h:i", "k", "l"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -130,8 +130,8 @@ func TestUsed(t *testing.T) {
 // unused metric need not be served.
 func TestDashboards(t *testing.T) {
 	var names []string
-	for _, expr := range queries() {
-		names = append(names, used(expr)...)
+	for _, expr := range listQueries() {
+		names = append(names, listUsedMetrics(expr)...)
 	}
 	for _, m := range metric.Own() {
 		if !slices.ContainsFunc(m.Series(), func(s string) bool { return slices.Contains(names, s) }) {

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-func claim(class *string, phase corev1.PersistentVolumeClaimPhase) *corev1.PersistentVolumeClaim {
+func newClaim(class *string, phase corev1.PersistentVolumeClaimPhase) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data"},
 		Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: class, VolumeName: "pv-1"},
@@ -23,7 +23,7 @@ func claim(class *string, phase corev1.PersistentVolumeClaimPhase) *corev1.Persi
 	}
 }
 
-func ingress(class string) *networkingv1.Ingress {
+func newIngress(class string) *networkingv1.Ingress {
 	return &networkingv1.Ingress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
 		Spec: networkingv1.IngressSpec{IngressClassName: ptr.To(class), DefaultBackend: &networkingv1.IngressBackend{
@@ -33,13 +33,13 @@ func ingress(class string) *networkingv1.Ingress {
 	}
 }
 
-func tenant(generation int64, conditions ...metav1.Condition) *v1alpha1.Tenant {
+func newTenant(generation int64, conditions ...metav1.Condition) *v1alpha1.Tenant {
 	t := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: generation}}
 	t.Status.ObservedGeneration, t.Status.Conditions = 1, conditions
 	return t
 }
 
-func namespaceOf(tenant string) *corev1.Namespace {
+func newNamespace(tenant string) *corev1.Namespace {
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	if tenant != "" {
 		n.Labels = map[string]string{v1alpha1.TenantLabel: tenant}
@@ -62,26 +62,26 @@ func TestAround(t *testing.T) {
 		verdict  why.Verdict
 		wantText string
 	}{
-		"a claim that is bound":        {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimBound), verdict: why.Good, wantText: "pv-1"},
-		"whose volume is lost":         {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimLost), verdict: why.Bad, wantText: "no longer exists"},
-		"of no class":                  {kind: "persistentvolumeclaim", object: claim(nil, corev1.ClaimPending), verdict: why.Bad, wantText: "no default one"},
-		"of a class that is missing":   {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), verdict: why.Bad, wantText: "there is no StorageClass fast"},
-		"of a class that is hidden":    {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), hidden: []string{"storageclass"}, verdict: why.Good, wantText: "ask a platform admin"},
-		"that no pod uses":             {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, verdict: why.Waiting, wantText: "no pod uses it"},
-		"that a pod uses":              {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late, Users: []string{"web-1"}}, verdict: why.Waiting, wantText: "croft why pod/web-1 -n shop"},
-		"that cannot be provisioned":   {kind: "persistentvolumeclaim", object: claim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, events: []corev1.Event{event("PersistentVolumeClaim", "data", "ProvisioningFailed", "ebs", "no quota for volumes")}, verdict: why.Bad, wantText: "no quota for volumes"},
-		"an Ingress that is served":    {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Good, wantText: "ready endpoints"},
-		"of no such class":             {kind: "ingress", object: ingress("nginx"), around: why.Around{Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Bad, wantText: "no IngressClass nginx"},
-		"of no such Service":           {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}}, verdict: why.Bad, wantText: "there is no Service web"},
-		"whose Service has no pods":    {kind: "ingress", object: ingress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Bad, wantText: "no pod with the labels {app=web} is ready"},
-		"endpoints that are hidden":    {kind: "ingress", object: ingress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
-		"a tenant that is refused":     {kind: "tenant", object: tenant(1, refused), verdict: why.Bad, wantText: "exists already"},
-		"that is Ready":                {kind: "tenant", object: tenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, wantText: "as the operator last observed it"},
-		"that nobody has looked at":    {kind: "tenant", object: tenant(2), verdict: why.Waiting, wantText: "has not observed its latest declaration"},
-		"a namespace of no tenant":     {kind: "namespace", object: namespaceOf(""), verdict: why.Good, wantText: "belongs to no tenant"},
-		"that was kept":                {kind: "namespace", object: namespaceOf("gone"), verdict: why.Good, wantText: "was retained from tenant gone"},
-		"of a tenant that is not read": {kind: "namespace", object: namespaceOf("gone"), hidden: []string{"tenant"}, verdict: why.Good, wantText: "belongs to tenant gone"},
-		"of a tenant that is refused":  {kind: "namespace", object: namespaceOf("shop"), around: why.Around{Tenant: tenant(1, refused)}, verdict: why.Bad, wantText: "exists already"},
+		"a claim that is bound":        {kind: "persistentvolumeclaim", object: newClaim(ptr.To("fast"), corev1.ClaimBound), verdict: why.Good, wantText: "pv-1"},
+		"whose volume is lost":         {kind: "persistentvolumeclaim", object: newClaim(ptr.To("fast"), corev1.ClaimLost), verdict: why.Bad, wantText: "no longer exists"},
+		"of no class":                  {kind: "persistentvolumeclaim", object: newClaim(nil, corev1.ClaimPending), verdict: why.Bad, wantText: "no default one"},
+		"of a class that is missing":   {kind: "persistentvolumeclaim", object: newClaim(ptr.To("fast"), corev1.ClaimPending), verdict: why.Bad, wantText: "there is no StorageClass fast"},
+		"of a class that is hidden":    {kind: "persistentvolumeclaim", object: newClaim(ptr.To("fast"), corev1.ClaimPending), hidden: []string{"storageclass"}, verdict: why.Good, wantText: "ask a platform admin"},
+		"that no pod uses":             {kind: "persistentvolumeclaim", object: newClaim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, verdict: why.Waiting, wantText: "no pod uses it"},
+		"that a pod uses":              {kind: "persistentvolumeclaim", object: newClaim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late, Users: []string{"web-1"}}, verdict: why.Waiting, wantText: "croft why pod/web-1 -n shop"},
+		"that cannot be provisioned":   {kind: "persistentvolumeclaim", object: newClaim(ptr.To("fast"), corev1.ClaimPending), around: why.Around{StorageClass: late}, events: []corev1.Event{newEvent("PersistentVolumeClaim", "data", "ProvisioningFailed", "ebs", "no quota for volumes")}, verdict: why.Bad, wantText: "no quota for volumes"},
+		"an Ingress that is served":    {kind: "ingress", object: newIngress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Good, wantText: "ready endpoints"},
+		"of no such class":             {kind: "ingress", object: newIngress("nginx"), around: why.Around{Services: served, Ready: map[string]int{"web": 2}}, verdict: why.Bad, wantText: "no IngressClass nginx"},
+		"of no such Service":           {kind: "ingress", object: newIngress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}}, verdict: why.Bad, wantText: "there is no Service web"},
+		"whose Service has no pods":    {kind: "ingress", object: newIngress("nginx"), around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Bad, wantText: "no pod with the labels {app=web} is ready"},
+		"endpoints that are hidden":    {kind: "ingress", object: newIngress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
+		"a tenant that is refused":     {kind: "tenant", object: newTenant(1, refused), verdict: why.Bad, wantText: "exists already"},
+		"that is Ready":                {kind: "tenant", object: newTenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, wantText: "as the operator last observed it"},
+		"that nobody has looked at":    {kind: "tenant", object: newTenant(2), verdict: why.Waiting, wantText: "has not observed its latest declaration"},
+		"a namespace of no tenant":     {kind: "namespace", object: newNamespace(""), verdict: why.Good, wantText: "belongs to no tenant"},
+		"that was kept":                {kind: "namespace", object: newNamespace("gone"), verdict: why.Good, wantText: "was retained from tenant gone"},
+		"of a tenant that is not read": {kind: "namespace", object: newNamespace("gone"), hidden: []string{"tenant"}, verdict: why.Good, wantText: "belongs to tenant gone"},
+		"of a tenant that is refused":  {kind: "namespace", object: newNamespace("shop"), around: why.Around{Tenant: newTenant(1, refused)}, verdict: why.Bad, wantText: "exists already"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story := why.ExplainSnapshot(&why.Snapshot{

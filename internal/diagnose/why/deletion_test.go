@@ -20,7 +20,7 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-func objectMeta(name string, finalizers ...string) metav1.ObjectMeta {
+func makeObjectMeta(name string, finalizers ...string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Finalizers: finalizers}
 }
 
@@ -30,8 +30,8 @@ func TestDeletions(t *testing.T) {
 		{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "Some resources are remaining: widgets.example.org has 1 resource instances"},
 		{Type: corev1.NamespaceFinalizersRemaining, Status: corev1.ConditionTrue, Message: "Some content in the namespace has finalizers remaining: example.org/x in 1 resource instances"},
 	}}
-	shop := &corev1.Namespace{ObjectMeta: objectMeta("shop"), Status: content}
-	unserved := &corev1.Namespace{ObjectMeta: objectMeta("shop"), Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{{
+	shop := &corev1.Namespace{ObjectMeta: makeObjectMeta("shop"), Status: content}
+	unserved := &corev1.Namespace{ObjectMeta: makeObjectMeta("shop"), Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{{
 		Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionTrue, Message: "Discovery failed for some groups, 1 failing: metrics.k8s.io/v1beta1: unavailable",
 	}}}}
 	widget := []why.Left{{Object: "widgets.example.org/w1", Deleted: true, Finalizers: []string{"example.org/x"}}}
@@ -39,25 +39,25 @@ func TestDeletions(t *testing.T) {
 		return v1alpha1.Status{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}}}
 	}
 	attached := func(node, volume, failure string) storagev1.VolumeAttachment {
-		a := storagev1.VolumeAttachment{ObjectMeta: objectMeta("csi-1"), Spec: storagev1.VolumeAttachmentSpec{NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To(volume)}}}
+		a := storagev1.VolumeAttachment{ObjectMeta: makeObjectMeta("csi-1"), Spec: storagev1.VolumeAttachmentSpec{NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To(volume)}}}
 		if failure != "" {
 			a.Status.DetachError = &storagev1.VolumeError{Message: failure}
 		}
 		return a
 	}
-	claimOn := karpenterv1.NodeClaim{ObjectMeta: objectMeta("pool-a-x2x9p", "karpenter.sh/termination"), Status: karpenterv1.NodeClaimStatus{NodeName: "node-1"}}
-	web := podOf("web-1", "ReplicaSet", "web", isReady)
+	claimOn := karpenterv1.NodeClaim{ObjectMeta: makeObjectMeta("pool-a-x2x9p", "karpenter.sh/termination"), Status: karpenterv1.NodeClaimStatus{NodeName: "node-1"}}
+	web := newPod("web-1", "ReplicaSet", "web", setReady)
 	web.Labels = map[string]string{"app": "web"}
 	budget := policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: web.Labels}},
 		Status: policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1, DesiredHealthy: 1, ExpectedPods: 1},
 	}
-	node := corev1.Node{ObjectMeta: objectMeta("node-1", "karpenter.sh/termination")}
+	node := corev1.Node{ObjectMeta: makeObjectMeta("node-1", "karpenter.sh/termination")}
 	withPDB := func(s *why.Snapshot) {
 		s.Nodes, s.Pods, s.Budgets = []corev1.Node{node}, []corev1.Pod{web}, []policyv1.PodDisruptionBudget{budget}
 		s.Claims = []karpenterv1.NodeClaim{claimOn}
 	}
-	pool := &v1alpha1.Pool{ObjectMeta: objectMeta("pool-a", v1alpha1.PoolFinalizer), Status: v1alpha1.PoolStatus{Status: deleting(v1alpha1.ReasonInUse, "namespace dev of tenant shop")}}
+	pool := &v1alpha1.Pool{ObjectMeta: makeObjectMeta("pool-a", v1alpha1.PoolFinalizer), Status: v1alpha1.PoolStatus{Status: deleting(v1alpha1.ReasonInUse, "namespace dev of tenant shop")}}
 	for name, c := range map[string]struct {
 		kind     string
 		object   client.Object
@@ -74,25 +74,25 @@ func TestDeletions(t *testing.T) {
 		"a namespace that an APIService holds up": {"namespace", unserved, func(s *why.Snapshot) {
 			s.Around.Remainders = []why.Remainder{{Namespace: unserved, Unserved: map[string]string{"v1beta1.metrics.k8s.io": "MissingEndpoints: no endpoints"}}}
 		}, "api-unavailable", "apiservice/v1beta1.metrics.k8s.io: the namespace controller cannot list its resources, and deletes no namespace until it can: MissingEndpoints: no endpoints"},
-		"a namespace with a finalizer": {"namespace", &corev1.Namespace{ObjectMeta: objectMeta("shop", "example.org/y")}, nil, "finalizer-held", "finalizer example.org/y"},
-		"a tenant whose namespace is held up": {"tenant", &v1alpha1.Tenant{ObjectMeta: objectMeta("shop", v1alpha1.TenantFinalizer), Status: v1alpha1.TenantStatus{Status: deleting(v1alpha1.ReasonDeleting, "waiting for namespaces to go: shop")}},
+		"a namespace with a finalizer": {"namespace", &corev1.Namespace{ObjectMeta: makeObjectMeta("shop", "example.org/y")}, nil, "finalizer-held", "finalizer example.org/y"},
+		"a tenant whose namespace is held up": {"tenant", &v1alpha1.Tenant{ObjectMeta: makeObjectMeta("shop", v1alpha1.TenantFinalizer), Status: v1alpha1.TenantStatus{Status: deleting(v1alpha1.ReasonDeleting, "waiting for namespaces to go: shop")}},
 			func(s *why.Snapshot) { s.Around.Remainders = []why.Remainder{{Namespace: shop, Objects: widget}} }, "deletion-waits", "widgets.example.org/w1 in shop: finalizer example.org/x"},
 		"a pool with a retained namespace":     {"pool", pool, nil, "deletion-waits", "InUse: namespace dev of tenant shop"},
 		"a pool whose node a budget holds":     {"pool", pool, withPDB, "budget-never-allows", "pod shop/web-1: PodDisruptionBudget web"},
-		"a NodePool whose node a budget holds": {"nodepool", &karpenterv1.NodePool{ObjectMeta: objectMeta("pool-a", "foregroundDeletion")}, withPDB, "budget-never-allows", "nodeclaim/pool-a-x2x9p: its NodeClaim still exists"},
+		"a NodePool whose node a budget holds": {"nodepool", &karpenterv1.NodePool{ObjectMeta: makeObjectMeta("pool-a", "foregroundDeletion")}, withPDB, "budget-never-allows", "nodeclaim/pool-a-x2x9p: its NodeClaim still exists"},
 		"a node that a budget holds":           {"node", &node, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
 		"a NodeClaim that a budget holds":      {"nodeclaim", &claimOn, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
 		"a NodeClaim whose node is gone":       {"nodeclaim", &claimOn, nil, "finalizer-held", "when it has drained the node and ended its instance"},
 		"a node with a volume": {"node", &node, func(s *why.Snapshot) {
 			s.Around.Attachments = []storagev1.VolumeAttachment{attached("node-1", "pv-1", "timed out"), attached("node-2", "pv-2", "")}
 		}, "deletion-waits", "volumeattachment/csi-1: volume pv-1 is attached to node node-1, and is not detached: timed out"},
-		"a claim that pods use":             {"persistentvolumeclaim", &corev1.PersistentVolumeClaim{ObjectMeta: objectMeta("data", "kubernetes.io/pvc-protection")}, func(s *why.Snapshot) { s.Around.Users = []string{"web-1"} }, "deletion-waits", "pods use it, also pods that have completed: web-1"},
-		"a claim that no pod uses":          {"persistentvolumeclaim", &corev1.PersistentVolumeClaim{ObjectMeta: objectMeta("data", "example.org/backup")}, nil, "finalizer-held", "example.org/backup"},
-		"a volume that a claim is bound to": {"persistentvolume", &corev1.PersistentVolume{ObjectMeta: objectMeta("pv-1", "kubernetes.io/pv-protection"), Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: "data"}}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}, nil, "deletion-waits", "persistentvolumeclaim/data in shop is bound to it"},
-		"a volume that is attached": {"persistentvolume", &corev1.PersistentVolume{ObjectMeta: objectMeta("pv-1", "external-attacher/ebs-csi-aws-com")}, func(s *why.Snapshot) {
+		"a claim that pods use":             {"persistentvolumeclaim", &corev1.PersistentVolumeClaim{ObjectMeta: makeObjectMeta("data", "kubernetes.io/pvc-protection")}, func(s *why.Snapshot) { s.Around.Users = []string{"web-1"} }, "deletion-waits", "pods use it, also pods that have completed: web-1"},
+		"a claim that no pod uses":          {"persistentvolumeclaim", &corev1.PersistentVolumeClaim{ObjectMeta: makeObjectMeta("data", "example.org/backup")}, nil, "finalizer-held", "example.org/backup"},
+		"a volume that a claim is bound to": {"persistentvolume", &corev1.PersistentVolume{ObjectMeta: makeObjectMeta("pv-1", "kubernetes.io/pv-protection"), Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: "shop", Name: "data"}}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}, nil, "deletion-waits", "persistentvolumeclaim/data in shop is bound to it"},
+		"a volume that is attached": {"persistentvolume", &corev1.PersistentVolume{ObjectMeta: makeObjectMeta("pv-1", "external-attacher/ebs-csi-aws-com")}, func(s *why.Snapshot) {
 			s.Around.Attachments = []storagev1.VolumeAttachment{attached("node-1", "pv-1", "")}
 		}, "deletion-waits", "volume pv-1 is attached to node node-1"},
-		"a Deployment": {"deployment", deployment(func(d *appsv1.Deployment) { d.Finalizers = []string{"foregroundDeletion"} }), nil, "finalizer-held", "the garbage collector removes it when it has deleted the object's dependents"},
+		"a Deployment": {"deployment", newDeployment(func(d *appsv1.Deployment) { d.Finalizers = []string{"foregroundDeletion"} }), nil, "finalizer-held", "the garbage collector removes it when it has deleted the object's dependents"},
 		"any kind":     {"widget.example.org", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "w1", "finalizers": []any{"example.org/x"}}}}, nil, "finalizer-held", "finalizer example.org/x"},
 	} {
 		for when, ago := range map[string]time.Duration{"just now": time.Second, "long ago": time.Hour} {
@@ -109,9 +109,9 @@ func TestDeletions(t *testing.T) {
 				// A deletion that a budget blocks is Bad at once, since a budget does not
 				// expire.
 				if ago < time.Minute && c.first != "budget-never-allows" {
-					compare(t, why.ExplainSnapshot(s), why.Waiting, "", c.wantText)
+					compareStory(t, why.ExplainSnapshot(s), why.Waiting, "", c.wantText)
 				} else {
-					compare(t, why.ExplainSnapshot(s), why.Bad, c.first, c.wantText)
+					compareStory(t, why.ExplainSnapshot(s), why.Bad, c.first, c.wantText)
 				}
 			})
 		}
@@ -135,9 +135,9 @@ func TestDeletedPods(t *testing.T) {
 		"that a Job counts": {-time.Hour, []string{"batch.kubernetes.io/job-tracking"}, why.Bad, "finalizer-held", "when it has counted the pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := podOf("web-1", "ReplicaSet", "web")
+			pod := newPod("web-1", "ReplicaSet", "web")
 			pod.DeletionTimestamp, pod.Finalizers = ptr.To(metav1.NewTime(time.Now().Add(c.end))), c.finalizers
-			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}, Object: &pod, Pods: []corev1.Pod{pod}, Hidden: []string{"node"}}), c.verdict, c.first, c.wantText)
+			compareStory(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web-1"}, Object: &pod, Pods: []corev1.Pod{pod}, Hidden: []string{"node"}}), c.verdict, c.first, c.wantText)
 		})
 	}
 }
@@ -174,7 +174,7 @@ func TestAnyKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": c.kind, "status": c.status, "reason": "Pending", "message": "no DNS"}}}}}
-			compare(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "rollout.argoproj.io", Name: "web"}, Object: o}), c.verdict, "", c.wantText)
+			compareStory(t, why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "rollout.argoproj.io", Name: "web"}, Object: o}), c.verdict, "", c.wantText)
 		})
 	}
 }
@@ -198,11 +198,11 @@ func TestPool(t *testing.T) {
 			if s.Target, s.Hidden = (why.Target{Kind: "pool", Name: "pool-a"}), c.hidden; c.hidden != nil {
 				s.Pools = nil
 			} else {
-				report(&s.Pools[0].Status, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue})
+				writeConditions(&s.Pools[0].Status, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue})
 			}
 			s.Claims = nil
 			s.Object = &v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: "pool-a", Generation: 1}, Status: v1alpha1.PoolStatus{Status: c.status}}
-			compare(t, why.ExplainSnapshot(s), c.verdict, "", c.wantText)
+			compareStory(t, why.ExplainSnapshot(s), c.verdict, "", c.wantText)
 		})
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/walls/gitops"
 )
 
-// flux returns an object of Flux with a condition Ready, or without it if status is empty.
-func flux(kind schema.GroupVersionKind, status, reason, message string) *unstructured.Unstructured {
+// newFluxObject returns an object of Flux with a condition Ready, or without it if status is empty.
+func newFluxObject(kind schema.GroupVersionKind, status, reason, message string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": "croft-app"}},
 	}}
@@ -32,15 +32,15 @@ func flux(kind schema.GroupVersionKind, status, reason, message string) *unstruc
 // TestKustomization evaluates Flux's conditions of a source and of a Kustomization. It
 // needs no cluster; TestFlux tests the same with the real kustomize-controller.
 func TestKustomization(t *testing.T) {
-	fetched := flux(gitops.GitRepository, "True", "Succeeded", "stored artifact")
+	fetched := newFluxObject(gitops.GitRepository, "True", "Succeeded", "stored artifact")
 	const before = "Service/shop/web dry-run failed (Forbidden): services \"web\" is forbidden: "
 	const failed = "ReconciliationFailed"
-	building := flux(gitops.Kustomization, "Unknown", "Progressing", "Reconciliation in progress")
+	building := newFluxObject(gitops.Kustomization, "Unknown", "Progressing", "Reconciliation in progress")
 	status := building.Object["status"].(map[string]any)
 	status["conditions"] = append(status["conditions"].([]any), map[string]any{
 		"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "Building manifests for revision main@sha1:2 with a timeout of 5m0s",
 	})
-	suspended := flux(gitops.Kustomization, "True", "", "")
+	suspended := newFluxObject(gitops.Kustomization, "True", "", "")
 	suspended.Object["spec"].(map[string]any)["suspend"] = true
 	for name, c := range map[string]struct {
 		object, source *unstructured.Unstructured
@@ -49,45 +49,45 @@ func TestKustomization(t *testing.T) {
 		first          string
 		wantText       []string
 	}{
-		"applied": {object: flux(gitops.Kustomization, "True", "ReconciliationSucceeded", "Applied revision: main@sha1:1"), source: fetched, verdict: why.Good, wantText: []string{"revision main@sha1:1 is applied"}},
+		"applied": {object: newFluxObject(gitops.Kustomization, "True", "ReconciliationSucceeded", "Applied revision: main@sha1:1"), source: fetched, verdict: why.Good, wantText: []string{"revision main@sha1:1 is applied"}},
 		"refused by a rule, which is named with what it asks": {
-			object: flux(gitops.Kustomization, "False", failed, before+"ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: write ClusterIP\nConfigMap/shop/a created\n"),
+			object: newFluxObject(gitops.Kustomization, "False", failed, before+"ValidatingAdmissionPolicy 'croft-services' with binding 'croft-services' denied request: [service-type] spec.type: write ClusterIP\nConfigMap/shop/a created\n"),
 			source: fetched, verdict: why.Bad, first: "policy-refused",
 			wantText: []string{
 				"revision main@sha1:22222222 is not applied; main@sha1:1 is", "service/web", "rule service-type of policy croft-services refuses the object: ", "spec.type: write ClusterIP. A platform admin can allow more by `policy.serviceTypes` of the Tenant",
 			},
 		},
 		"refused by a rule of somebody else": {
-			object: flux(gitops.Kustomization, "False", failed, before+"ValidatingAdmissionPolicy 'theirs' with binding 'theirs' denied request: [no] no"),
+			object: newFluxObject(gitops.Kustomization, "False", failed, before+"ValidatingAdmissionPolicy 'theirs' with binding 'theirs' denied request: [no] no"),
 			source: fetched, verdict: why.Bad, first: "policy-refused", wantText: []string{"an admission policy refuses the object"},
 		},
 		"no right to it": {
-			object: flux(gitops.Kustomization, "False", failed, `ClusterRole/mine dry-run failed (Forbidden): clusterroles.rbac.authorization.k8s.io "mine" is forbidden: User "system:serviceaccount:shop:croft-deployer" cannot patch resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`),
+			object: newFluxObject(gitops.Kustomization, "False", failed, `ClusterRole/mine dry-run failed (Forbidden): clusterroles.rbac.authorization.k8s.io "mine" is forbidden: User "system:serviceaccount:shop:croft-deployer" cannot patch resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`),
 			source: fetched, verdict: why.Bad, first: "flux-rights", wantText: []string{"clusterrole/mine", "the rights of the role operator"},
 		},
-		"refused by Pod Security":     {object: flux(gitops.Kustomization, "False", failed, `Pod/shop/web dry-run failed (Forbidden): pods "web" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`), source: fetched, verdict: why.Bad, first: "pod-security", wantText: []string{"pod/web"}},
-		"refused otherwise":           {object: flux(gitops.Kustomization, "False", failed, `Pod/shop/web dry-run failed (Invalid): Pod "web" is invalid: spec.containers: Required value`), source: fetched, verdict: why.Bad, first: "flux-refused", wantText: []string{"spec.containers: Required value"}},
-		"not built":                   {object: flux(gitops.Kustomization, "False", "BuildFailed", "kustomize build failed: no such file"), source: fetched, verdict: why.Bad, first: "flux-build", wantText: []string{"kubectl kustomize"}},
-		"built of another repository": {object: flux(gitops.Kustomization, "False", "BuildFailed", "kustomize build failed: accumulating resources: fs-security-constraint abs /tmp/kustomize-1: path '/tmp/kustomize-1' is not in or below '/tmp/kustomization-2'"), source: fetched, verdict: why.Bad, first: "flux-outside", wantText: []string{"copy the base or the file"}},
-		"not downloaded":              {object: flux(gitops.Kustomization, "False", "ArtifactFailed", "kustomization path not found"), source: fetched, verdict: why.Bad, first: "flux-artifact", wantText: []string{"path"}},
+		"refused by Pod Security":     {object: newFluxObject(gitops.Kustomization, "False", failed, `Pod/shop/web dry-run failed (Forbidden): pods "web" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`), source: fetched, verdict: why.Bad, first: "pod-security", wantText: []string{"pod/web"}},
+		"refused otherwise":           {object: newFluxObject(gitops.Kustomization, "False", failed, `Pod/shop/web dry-run failed (Invalid): Pod "web" is invalid: spec.containers: Required value`), source: fetched, verdict: why.Bad, first: "flux-refused", wantText: []string{"spec.containers: Required value"}},
+		"not built":                   {object: newFluxObject(gitops.Kustomization, "False", "BuildFailed", "kustomize build failed: no such file"), source: fetched, verdict: why.Bad, first: "flux-build", wantText: []string{"kubectl kustomize"}},
+		"built of another repository": {object: newFluxObject(gitops.Kustomization, "False", "BuildFailed", "kustomize build failed: accumulating resources: fs-security-constraint abs /tmp/kustomize-1: path '/tmp/kustomize-1' is not in or below '/tmp/kustomization-2'"), source: fetched, verdict: why.Bad, first: "flux-outside", wantText: []string{"copy the base or the file"}},
+		"not downloaded":              {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "kustomization path not found"), source: fetched, verdict: why.Bad, first: "flux-artifact", wantText: []string{"path"}},
 		"not healthy": {
-			object: flux(gitops.Kustomization, "False", "HealthCheckFailed", "health check failed after 15s: timeout waiting for: [Unknown/shop/x status: 'InProgress', Deployment/shop/web status: 'InProgress']"),
+			object: newFluxObject(gitops.Kustomization, "False", "HealthCheckFailed", "health check failed after 15s: timeout waiting for: [Unknown/shop/x status: 'InProgress', Deployment/shop/web status: 'InProgress']"),
 			source: fetched, verdict: why.Bad, first: "flux-unhealthy", wantText: []string{"croft why deployment/web -n shop"},
 		},
-		"waits for another":       {object: flux(gitops.Kustomization, "False", "DependencyNotReady", "dependency 'shop/db' is not ready"), source: fetched, verdict: why.Waiting, wantText: []string{"shop/db"}},
-		"is being applied":        {object: flux(gitops.Kustomization, "Unknown", "Progressing", "Reconciliation in progress"), source: fetched, verdict: why.Waiting, wantText: []string{"in progress"}},
+		"waits for another":       {object: newFluxObject(gitops.Kustomization, "False", "DependencyNotReady", "dependency 'shop/db' is not ready"), source: fetched, verdict: why.Waiting, wantText: []string{"shop/db"}},
+		"is being applied":        {object: newFluxObject(gitops.Kustomization, "Unknown", "Progressing", "Reconciliation in progress"), source: fetched, verdict: why.Waiting, wantText: []string{"in progress"}},
 		"is being built":          {object: building, source: fetched, verdict: why.Waiting, wantText: []string{"Building manifests", "one Kustomization at a time"}},
 		"suspended":               {object: suspended, source: fetched, verdict: why.Waiting, wantText: []string{"spec.suspend"}},
-		"nobody has looked at it": {object: flux(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not processed it"}},
-		"its source is not there": {object: flux(gitops.Kustomization, "False", "ArtifactFailed", "not found"), verdict: why.Bad, first: "flux-source", wantText: []string{"there is no GitRepository croft-app"}},
-		"its source may not be":   {object: flux(gitops.Kustomization, "True", "", ""), hidden: []string{"gitrepository"}, verdict: why.Good},
+		"nobody has looked at it": {object: newFluxObject(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not processed it"}},
+		"its source is not there": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "not found"), verdict: why.Bad, first: "flux-source", wantText: []string{"there is no GitRepository croft-app"}},
+		"its source may not be":   {object: newFluxObject(gitops.Kustomization, "True", "", ""), hidden: []string{"gitrepository"}, verdict: why.Good},
 		"its source is not fetched": {
-			object: flux(gitops.Kustomization, "True", "ReconciliationSucceeded", ""), source: flux(gitops.GitRepository, "False", "GitOperationFailed", "failed to checkout and determine revision: authentication required"),
+			object: newFluxObject(gitops.Kustomization, "True", "ReconciliationSucceeded", ""), source: newFluxObject(gitops.GitRepository, "False", "GitOperationFailed", "failed to checkout and determine revision: authentication required"),
 			verdict: why.Bad, first: "flux-source", wantText: []string{"authentication required", "secretRef"},
 		},
-		"nobody fetches its source": {object: flux(gitops.Kustomization, "False", "ArtifactFailed", "Source is not ready, artifact not found"), source: flux(gitops.GitRepository, "", "", ""), verdict: why.Waiting, wantText: []string{"source-controller has not fetched it yet"}},
+		"nobody fetches its source": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "Source is not ready, artifact not found"), source: newFluxObject(gitops.GitRepository, "", "", ""), verdict: why.Waiting, wantText: []string{"source-controller has not fetched it yet"}},
 		"a source":                  {object: fetched, verdict: why.Good, wantText: []string{"stored artifact"}},
-		"a source that fails":       {object: flux(gitops.OCIRepository, "False", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN"), verdict: why.Bad, first: "flux-source", wantText: []string{"MANIFEST_UNKNOWN"}},
+		"a source that fails":       {object: newFluxObject(gitops.OCIRepository, "False", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN"), verdict: why.Bad, first: "flux-source", wantText: []string{"MANIFEST_UNKNOWN"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story := why.ExplainSnapshot(&why.Snapshot{

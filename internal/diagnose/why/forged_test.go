@@ -63,7 +63,7 @@ func TestForgedEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tells := func(component string, newer bool) bool {
 				s := c.snapshot()
-				e := event(c.kind, c.object, c.reason, component, c.message)
+				e := newEvent(c.kind, c.object, c.reason, component, c.message)
 				if newer {
 					e.Source.Component, e.ReportingController = "", component
 				}
@@ -92,7 +92,7 @@ func TestForgedEvents(t *testing.T) {
 func TestOthersLaunches(t *testing.T) {
 	s := newWaitingStep()
 	s.Target, s.Pods, s.Claims = why.Target{Kind: "nodepool", Name: "pool-a"}, nil, nil
-	s.Events = []corev1.Event{event("NodeClaim", "pool-a-2-x2x9p", "InsufficientCapacityError", "karpenter", "no capacity")}
+	s.Events = []corev1.Event{newEvent("NodeClaim", "pool-a-2-x2x9p", "InsufficientCapacityError", "karpenter", "no capacity")}
 	if story := why.ExplainSnapshot(s); story.Verdict != why.Good {
 		t.Errorf("it is told as %+v", story)
 	}

@@ -31,7 +31,7 @@ func TestRangeFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newWaitingStep()
 			s.Pods[0].Spec.NodeName = "node-1"
-			s.Events = append(s.Events, event("Pod", "web", "FailedCreatePodSandBox", "kubelet", catalog.FindRow("network-range-full").Texts[0]))
+			s.Events = append(s.Events, newEvent("Pod", "web", "FailedCreatePodSandBox", "kubelet", catalog.FindRow("network-range-full").Texts[0]))
 			if test.wantText != "" {
 				test.condition.Type = v1alpha1.ConditionAddressesAvailable
 				s.Networks = []v1alpha1.SecondaryNetwork{{ObjectMeta: metav1.ObjectMeta{Name: "n6"}}, {
@@ -65,7 +65,7 @@ func TestNetworksAwaited(t *testing.T) {
 		claim := &s.Claims[0]
 		claim.CreationTimestamp = metav1.NewTime(time.Now().Add(-age))
 		claim.Spec.StartupTaints, claim.Status.NodeName = []corev1.Taint{taint}, "node-1"
-		report(&claim.Status, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue}, metav1.Condition{Type: "Registered", Status: metav1.ConditionTrue},
+		writeConditions(&claim.Status, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue}, metav1.Condition{Type: "Registered", Status: metav1.ConditionTrue},
 			metav1.Condition{Type: "Initialized", Status: metav1.ConditionUnknown, Reason: "StartupTaintsExist", Message: `StartupTaint "` + taint.ToString() + `" still exists`})
 		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: claim.CreationTimestamp}}
 		node.Status.Conditions = []corev1.NodeCondition{{

@@ -100,7 +100,7 @@ func TestHolders(t *testing.T) {
 // together with the budgets that never allow their eviction. A budget that only blocks now
 // is left out.
 func TestUndrainable(t *testing.T) {
-	pod := podOf("web-1", "ReplicaSet", "web", isReady, labelled("app", "web"))
+	pod := newPod("web-1", "ReplicaSet", "web", setReady, addLabel("app", "web"))
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
 	budget := func(name string, desired, expected int32) policyv1.PodDisruptionBudget {
 		return policyv1.PodDisruptionBudget{
@@ -117,7 +117,7 @@ func TestUndrainable(t *testing.T) {
 		"two":              {[]policyv1.PodDisruptionBudget{budget("web", 1, 2), budget("all", 1, 2)}, "; but its nodes cannot be drained: PodDisruptionBudgets all and web select"},
 		"used up just now": {[]policyv1.PodDisruptionBudget{budget("web", 1, 2)}, ""},
 	} {
-		for kind, object := range map[string]client.Object{"pod": &pod, "deployment": deployment(), "node": &node} {
+		for kind, object := range map[string]client.Object{"pod": &pod, "deployment": newDeployment(), "node": &node} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				story := why.ExplainSnapshot(&why.Snapshot{
 					Target: why.Target{Kind: kind, Namespace: "shop", Name: object.GetName()}, Object: object, Pods: []corev1.Pod{pod}, Budgets: c.budgets, Nodes: []corev1.Node{node},

@@ -25,7 +25,7 @@ func TestStartupTaints(t *testing.T) {
 		if !initialized {
 			last = metav1.Condition{Type: "Initialized", Status: metav1.ConditionUnknown, Reason: "StartupTaintsExist", Message: `StartupTaint "` + taint.ToString() + `" still exists`}
 		}
-		report(&claim.Status, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue}, metav1.Condition{Type: "Registered", Status: metav1.ConditionTrue}, last)
+		writeConditions(&claim.Status, metav1.Condition{Type: "Launched", Status: metav1.ConditionTrue}, metav1.Condition{Type: "Registered", Status: metav1.ConditionTrue}, last)
 		s.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}}
 		if tainted {
 			s.Nodes[0].Spec.Taints = []corev1.Taint{taint}

@@ -41,13 +41,13 @@ func newWaitingStep() *why.Snapshot {
 		Classes: map[string]*unstructured.Unstructured{"pool-a": {Object: map[string]any{}}},
 	}
 	s.Pools[0].Spec.Template.Spec.NodeClassRef = ref
-	report(&s.Pools[0].Status, metav1.Condition{Type: "NodeClassReady", Status: metav1.ConditionTrue})
+	writeConditions(&s.Pools[0].Status, metav1.Condition{Type: "NodeClassReady", Status: metav1.ConditionTrue})
 	s.Claims[0].CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
-	s.Events = []corev1.Event{event("Pod", "web", "Nominated", "karpenter", "Pod should schedule on: nodeclaim/pool-a-x2x9p")}
+	s.Events = []corev1.Event{newEvent("Pod", "web", "Nominated", "karpenter", "Pod should schedule on: nodeclaim/pool-a-x2x9p")}
 	return s
 }
 
-func event(kind, name, reason, by, message string) corev1.Event {
+func newEvent(kind, name, reason, by, message string) corev1.Event {
 	return corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name}, Type: corev1.EventTypeWarning,
 		Reason: reason, Message: message, Source: corev1.EventSource{Component: by}, LastTimestamp: metav1.Now(),
@@ -57,9 +57,9 @@ func event(kind, name, reason, by, message string) corev1.Event {
 // condition matches the catalogue's format of a condition.
 var condition = regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
 
-// show adds a text of the catalogue to the object that it belongs to. It returns false if
+// addCatalogText adds a text of the catalogue to the object that it belongs to. It returns false if
 // the text belongs to a log, or to an object that only a real cluster has.
-func show(s *why.Snapshot, text string) bool {
+func addCatalogText(s *why.Snapshot, text string) bool {
 	if m := condition.FindStringSubmatch(text); m != nil {
 		c := metav1.Condition{Type: m[1], Status: metav1.ConditionStatus(m[2]), Reason: m[3], Message: m[4]}
 		switch {
@@ -71,9 +71,9 @@ func show(s *why.Snapshot, text string) bool {
 				}
 				all = append(all, metav1.Condition{Type: before, Status: metav1.ConditionTrue})
 			}
-			report(&s.Claims[0].Status, append(all, c)...)
+			writeConditions(&s.Claims[0].Status, append(all, c)...)
 		case c.Type == "ValidationSucceeded" && c.Reason == "NodePoolValidationFailed", c.Type == "NodeClassReady", c.Type == "NodeRegistrationHealthy":
-			report(&s.Pools[0].Status, c)
+			writeConditions(&s.Pools[0].Status, c)
 		case slices.Contains([]string{"Ready", "Failed", "Progressing"}, c.Type):
 			return false
 		default:
@@ -82,16 +82,16 @@ func show(s *why.Snapshot, text string) bool {
 			_ = unstructured.SetNestedSlice(s.Classes["pool-a"].Object, []any{
 				map[string]any{"type": "Ready", "status": "False", "reason": "UnhealthyDependents", "message": c.Type + "=False"}, entry,
 			}, "status", "conditions")
-			report(&s.Pools[0].Status, metav1.Condition{Type: "NodeClassReady", Status: metav1.ConditionFalse, Reason: "UnhealthyDependents", Message: c.Type + "=False"})
+			writeConditions(&s.Pools[0].Status, metav1.Condition{Type: "NodeClassReady", Status: metav1.ConditionFalse, Reason: "UnhealthyDependents", Message: c.Type + "=False"})
 		}
 		return true
 	}
 	switch {
 	case strings.HasPrefix(text, "NodeClaim pool-"):
-		s.Events = append(s.Events, event("NodeClaim", "pool-a-gone1", "InsufficientCapacityError", "karpenter", text))
+		s.Events = append(s.Events, newEvent("NodeClaim", "pool-a-gone1", "InsufficientCapacityError", "karpenter", text))
 		s.Claims = nil // Karpenter deletes it at once
 	case strings.HasPrefix(text, "Failed to schedule pod, "):
-		s.Events = []corev1.Event{event("Pod", "web", "FailedScheduling", "karpenter", strings.ReplaceAll(text, "=pool-b:", "=pool-a:"))}
+		s.Events = []corev1.Event{newEvent("Pod", "web", "FailedScheduling", "karpenter", strings.ReplaceAll(text, "=pool-b:", "=pool-a:"))}
 	case strings.Contains(text, "nodes are available"):
 		s.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: text}}
 	default:
@@ -100,8 +100,8 @@ func show(s *why.Snapshot, text string) bool {
 	return true
 }
 
-// report writes conditions into a status. Karpenter's conditions have their own Go type.
-func report(into any, conditions ...metav1.Condition) {
+// writeConditions writes conditions into a status. Karpenter's conditions have their own Go type.
+func writeConditions(into any, conditions ...metav1.Condition) {
 	text, err := json.Marshal(map[string]any{"conditions": conditions})
 	if err == nil {
 		err = json.Unmarshal(text, into)
@@ -122,7 +122,7 @@ func TestEachRowIsTold(t *testing.T) {
 			}
 			s := newWaitingStep()
 			// An untolerated taint of another pool is no cause if the pod was placed.
-			if row.ID == "taint-not-tolerated" || !show(s, text) {
+			if row.ID == "taint-not-tolerated" || !addCatalogText(s, text) {
 				continue
 			}
 			walked[row.ID] = true
@@ -166,7 +166,7 @@ func TestOthersPoolsAreNoCause(t *testing.T) {
 			s.Claims = nil
 			s.Hidden = []string{"platform", "nodepool", "nodeclaim", "node"}
 			s.Pools = nil
-			s.Events = []corev1.Event{event("Pod", "web", "FailedScheduling", "karpenter", "Failed to schedule pod, "+c.message)}
+			s.Events = []corev1.Event{newEvent("Pod", "web", "FailedScheduling", "karpenter", "Failed to schedule pod, "+c.message)}
 			story := why.ExplainSnapshot(s)
 			if story.First == nil || story.First.ID != c.first {
 				t.Errorf("want %s first: %+v", c.first, story)
@@ -213,10 +213,10 @@ func TestRepelled(t *testing.T) {
 			s.Claims, s.Events, s.Hidden, s.Repellents = nil, nil, c.hidden, c.repellents
 			s.Pods[0].Spec.Affinity = c.affinity
 			if c.scheduler != "" {
-				show(s, c.scheduler)
+				addCatalogText(s, c.scheduler)
 			}
 			if c.karpenter != "" {
-				show(s, c.karpenter)
+				addCatalogText(s, c.karpenter)
 			}
 			story := why.ExplainSnapshot(s)
 			var told strings.Builder
@@ -275,7 +275,7 @@ func TestQuotaIsExplained(t *testing.T) {
 		"the quotas may not be read, and nothing is said": {quota("10", "0"), quota("10", "0"), "0", []string{"resourcequota"}, 0, "quota-exceeded", "or the namespace's share"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused := event("ReplicaSet", "web", "FailedCreate", "replicaset-controller",
+			refused := newEvent("ReplicaSet", "web", "FailedCreate", "replicaset-controller",
 				`Error creating: pods "web-x2x9p" is forbidden: exceeded quota: croft, requested: requests.cpu=12, used: requests.cpu=0, limited: requests.cpu=10`)
 			refused.LastTimestamp = metav1.NewTime(time.Now().Add(-c.ago))
 			story := why.ExplainSnapshot(&why.Snapshot{

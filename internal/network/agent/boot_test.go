@@ -25,28 +25,28 @@ import (
 // registered is the time at which the kubelet in the sample journal registered its node.
 var registered = time.Date(2025, 1, 9, 19, 58, 34, 0, time.UTC)
 
-// journalDirectory returns a directory like journald's, with a readable and an unreadable
+// makeJournalDirectory returns a directory like journald's, with a readable and an unreadable
 // journal.
-func journalDirectory(t *testing.T) string {
+func makeJournalDirectory(t *testing.T) string {
 	t.Helper()
 	packed, err := os.Open("../journal/testdata/compact.journal.gz")
-	must(t, err)
+	requireNoError(t, err)
 	defer packed.Close()
 	unpacked, err := gzip.NewReader(packed)
-	must(t, err)
+	requireNoError(t, err)
 	content, err := io.ReadAll(unpacked)
-	must(t, err)
+	requireNoError(t, err)
 	directory := t.TempDir()
 	machine := filepath.Join(directory, "fedcba9876543210fedcba9876543210")
-	must(t, os.Mkdir(machine, 0o700))
-	must(t, os.WriteFile(filepath.Join(machine, "system@1-2-3.journal"), content, 0o600))
-	must(t, os.WriteFile(filepath.Join(machine, "system.journal~"), []byte("broken"), 0o600))
-	must(t, os.WriteFile(filepath.Join(machine, "user-1000.journal"), []byte("a user's"), 0o600))
+	requireNoError(t, os.Mkdir(machine, 0o700))
+	requireNoError(t, os.WriteFile(filepath.Join(machine, "system@1-2-3.journal"), content, 0o600))
+	requireNoError(t, os.WriteFile(filepath.Join(machine, "system.journal~"), []byte("broken"), 0o600))
+	requireNoError(t, os.WriteFile(filepath.Join(machine, "user-1000.journal"), []byte("a user's"), 0o600))
 	return directory
 }
 
 func TestJournal(t *testing.T) {
-	directory := journalDirectory(t)
+	directory := makeJournalDirectory(t)
 	times, err := Journal(directory)(registered)
 	if len(times) != 19 || !times[boot.KubeletRegistered].Truncate(time.Second).Equal(registered) {
 		t.Errorf("%d events: %v", len(times), times)
@@ -126,7 +126,7 @@ func TestTellBoot(t *testing.T) {
 			}
 			p := &patches{Client: fake.NewClientBuilder().WithScheme(scheme.New()).Build()}
 			reads := 0
-			read := Journal(journalDirectory(t))
+			read := Journal(makeJournalDirectory(t))
 			a := &Agent{Node: "a", Writer: p, Log: slog.New(slog.DiscardHandler)}
 			a.Boot = func(created time.Time) (boot.Times, error) {
 				reads++
@@ -146,7 +146,7 @@ func TestTellBoot(t *testing.T) {
 				var patch struct {
 					Metadata struct{ Annotations map[string]string }
 				}
-				must(t, json.Unmarshal([]byte(data), &patch))
+				requireNoError(t, json.Unmarshal([]byte(data), &patch))
 				times, err := boot.Decode(patch.Metadata.Annotations[v1alpha1.BootAnnotation])
 				if err != nil || len(times) != 19 || len(patch.Metadata.Annotations) != 1 {
 					t.Errorf("written: %s: %v", data, err)

@@ -53,7 +53,7 @@ func TestInNamespace(t *testing.T) {
 	if os.Getenv(inside) == "" {
 		t.Skip("TestRealLinks runs it")
 	}
-	plug(t, "eth1", mac3)
+	addInterface(t, "eth1", mac3)
 	networks := []secondary.NodeNetwork{
 		{Network: "n3", MAC: mac3, MTU: 1400, ZoneFile: "{}\n"}, {Network: "n6", MAC: mac6},
 	}
@@ -66,14 +66,14 @@ func TestInNamespace(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	seen := make(chan Condition, 100)
 	a := &Agent{
-		Node: "a", Reader: c, Writer: telling{c, seen}, Machine: m,
+		Node: "a", Reader: c, Writer: reportingClient{c, seen}, Machine: m,
 		Log: slog.New(slog.DiscardHandler), changed: make(chan struct{}, 1),
 	}
 	ended := make(chan error, 2)
 	go func() { ended <- m.Watch(ctx, a.notify) }()
 	go func() { ended <- a.runLoop(ctx) }()
 
-	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node has no interface for n6 (" + mac6 + ")"})
+	awaitVerdict(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node has no interface for n6 (" + mac6 + ")"})
 	expectLink(t, "croft-n3", "eth1", 1400)
 	path := filepath.Join(root, secondary.ZoneFilePath("n3"))
 	if got, err := os.ReadFile(path); err != nil || string(got) != "{}\n" {
@@ -83,20 +83,20 @@ func TestInNamespace(t *testing.T) {
 		t.Errorf("left over: %v", others)
 	}
 
-	plug(t, "eth2", mac6)
-	await(t, seen, Condition{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, "croft-n3, croft-n6"})
+	addInterface(t, "eth2", mac6)
+	awaitVerdict(t, seen, Condition{corev1.ConditionTrue, v1alpha1.ReasonLinksReady, "croft-n3, croft-n6"})
 	expectLink(t, "croft-n6", "eth2", 1500)
 
 	// A bridge gets the hardware address of its port, but is not the network's interface.
 	eth2, err := netlink.LinkByName("eth2")
-	must(t, err)
-	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0", HardwareAddr: eth2.Attrs().HardwareAddr}}))
+	requireNoError(t, err)
+	requireNoError(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0", HardwareAddr: eth2.Attrs().HardwareAddr}}))
 	if links, err := m.Links(); err != nil || findLink(links, mac6).Name != "eth2" {
 		t.Errorf("the interface of n6 is %v: %v", findLink(links, mac6), err)
 	}
 
-	must(t, netlink.LinkDel(eth2))
-	await(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node has no interface for n6 (" + mac6 + ")"})
+	requireNoError(t, netlink.LinkDel(eth2))
+	awaitVerdict(t, seen, Condition{corev1.ConditionFalse, v1alpha1.ReasonLinkMissing, "the node has no interface for n6 (" + mac6 + ")"})
 	stop()
 	for range 2 {
 		if err := <-ended; err != nil {
@@ -105,16 +105,16 @@ func TestInNamespace(t *testing.T) {
 	}
 }
 
-// plug adds a veth interface with a hardware address, which stays down.
-func plug(t *testing.T, name, mac string) {
+// addInterface adds a veth interface with a hardware address, which stays down.
+func addInterface(t *testing.T, name, mac string) {
 	t.Helper()
 	address, err := net.ParseMAC(mac)
-	must(t, err)
+	requireNoError(t, err)
 	err = netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: address, MTU: 1500}, PeerName: name + "-peer"})
 	if err != nil && strings.Contains(err.Error(), "not supported") {
 		t.Skipf("this kernel has no veth interfaces: %v", err)
 	}
-	must(t, err)
+	requireNoError(t, err)
 }
 
 // expectLink fails unless an interface is configured and has croft's name.
@@ -130,8 +130,8 @@ func expectLink(t *testing.T, name, first string, mtu int) {
 	}
 }
 
-// await waits until a verdict is written. It ignores other verdicts before it.
-func await(t *testing.T, seen <-chan Condition, want Condition) {
+// awaitVerdict waits until a verdict is written. It ignores other verdicts before it.
+func awaitVerdict(t *testing.T, seen <-chan Condition, want Condition) {
 	t.Helper()
 	timeout := time.After(patience)
 	var all []Condition
@@ -147,29 +147,29 @@ func await(t *testing.T, seen <-chan Condition, want Condition) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// telling is a client that reports each written verdict.
-type telling struct {
+// reportingClient is a client that reports each written verdict.
+type reportingClient struct {
 	client.Client
 	seen chan<- Condition
 }
 
-func (c telling) Status() client.SubResourceWriter {
-	return tellingWriter{c.Client.Status(), c}
+func (c reportingClient) Status() client.SubResourceWriter {
+	return reportingWriter{c.Client.Status(), c}
 }
 
-type tellingWriter struct {
+type reportingWriter struct {
 	client.SubResourceWriter
-	of telling
+	of reportingClient
 }
 
-func (w tellingWriter) Patch(ctx context.Context, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
+func (w reportingWriter) Patch(ctx context.Context, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
 	err := w.SubResourceWriter.Patch(ctx, o, p, options...)
 	node := &corev1.Node{}
 	if err == nil && w.of.Get(ctx, client.ObjectKeyFromObject(o), node) == nil {

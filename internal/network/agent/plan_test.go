@@ -9,9 +9,9 @@ import (
 
 const mac3, mac6 = "02:00:00:00:00:03", "02:00:00:00:00:06"
 
-// whole returns a configured node: one network has a file, the interface of the other moves
-// into pods.
-func whole() State {
+// makeConfiguredState returns a configured node: one network has a file, the interface of the other
+// moves into pods.
+func makeConfiguredState() State {
 	return State{
 		Networks: []secondary.NodeNetwork{
 			{Network: "n3", MAC: mac3, MTU: 9001, ZoneFile: "a\n"},
@@ -55,7 +55,7 @@ func TestMake(t *testing.T) {
 		}, "write /etc/cni/net.d/croft.d/n3.conf", ""},
 		"a network that is not the node's any more": {func(s *State) { s.Networks = s.Networks[:1] }, "", ""},
 	} {
-		s := whole()
+		s := makeConfiguredState()
 		test.change(&s)
 		p := Make(s)
 		var steps []string

@@ -27,8 +27,8 @@ func TestAttached(t *testing.T) {
 		"the pool has no networks": {func(s *State) { s.Claims[0].Pool = "plain" }, true},
 		"the claim has no node":    {func(s *State) { s.Claims[0].Instance = "" }, true},
 	} {
-		s := one()
-		s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+		s := newState()
+		s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 		s.Interfaces[0].MAC, s.Interfaces[1].MAC = "02:00:00:00:00:03", "02:00:00:00:00:06"
 		test.change(s)
 		if got := ListAttached(s)["u1"]; (len(got) == 0) != test.none {
@@ -39,10 +39,10 @@ func TestAttached(t *testing.T) {
 
 // TestNodeNetworks fails if the agent does not read the values that the operator wrote.
 func TestNodeNetworks(t *testing.T) {
-	s := one()
+	s := newState()
 	s.Networks[0].Spec.MTU, s.Networks[1].Spec.Type = 9001, v1alpha1.SecondaryNetworkHostDevice
 	s.Networks[1].Spec.Zones = s.Networks[1].Spec.Zones[:1]
-	s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+	s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 	s.Interfaces[0].MAC, s.Interfaces[1].MAC = "02:00:00:00:00:0A", "02:00:00:00:00:06"
 	_, file := secondary.ZoneFile("n3", &s.Networks[0].Spec.Zones[0])
 	want := []secondary.NodeNetwork{

@@ -47,25 +47,25 @@ func newWorld(seed uint64) *world {
 	}
 }
 
-func (w *world) id(kind string) string {
+func (w *world) makeID(kind string) string {
 	w.serial++
 	return fmt.Sprintf("%s-%03d", kind, w.serial)
 }
 
-// forget simulates a crash of the operator.
-func (w *world) forget() {
+// crashOperator simulates a crash of the operator.
+func (w *world) crashOperator() {
 	w.orphans, w.attempts, w.pending = nil, map[string]int{}, map[string]pending{}
 }
 
-// state returns the state that the operator observes.
-func (w *world) state() *State {
-	n3 := network("n3")
+// buildState returns the state that the operator observes.
+func (w *world) buildState() *State {
+	n3 := newNetwork("n3")
 	n3.Spec.PrefixesPerNode = 1
 	for i := range n3.Spec.Zones {
 		n3.Spec.Zones[i].CIDR, n3.Spec.Zones[i].PodCIDR = "10.0.0.0/16", "10.0.128.0/17"
 	}
 	s := &State{
-		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{n3, network("n6")}, Pools: []Pool{{Name: "telco", Networks: []string{"n3", "n6"}}},
+		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{n3, newNetwork("n6")}, Pools: []Pool{{Name: "telco", Networks: []string{"n3", "n6"}}},
 		Phases: map[string]Phase{}, Attempts: w.attempts, Orphans: w.orphans, Grace: grace, Now: w.now,
 	}
 	for _, uid := range slices.Sorted(maps.Keys(w.claims)) {
@@ -92,12 +92,12 @@ func (w *world) state() *State {
 	return s
 }
 
-// lost reports whether a call, or its response, is lost.
-func (w *world) lost(chaos bool) bool { return chaos && w.IntN(5) == 0 }
+// loseCall reports whether a call, or its response, is lost.
+func (w *world) loseCall(chaos bool) bool { return chaos && w.IntN(5) == 0 }
 
-// operate plans once, and makes the planned calls. It returns the plan.
-func (w *world) operate(chaos bool) *Plan {
-	s := w.state()
+// runOperator plans once, and makes the planned calls. It returns the plan.
+func (w *world) runOperator(chaos bool) *Plan {
+	s := w.buildState()
 	for key, p := range w.pending {
 		seen := slices.ContainsFunc(s.Interfaces, func(n Interface) bool { return n.ID == p.id })
 		if seen {
@@ -110,25 +110,25 @@ func (w *world) operate(chaos bool) *Plan {
 	p := MakePlan(s)
 	w.orphans = p.Orphans
 	for _, c := range p.Create {
-		if w.lost(chaos) {
+		if w.loseCall(chaos) {
 			continue
 		}
-		id := w.create(&c)
+		id := w.createInterface(&c)
 		key := Key(c.Claim.UID, c.Network)
-		if _, known := w.pending[key]; !known && !w.lost(chaos) {
+		if _, known := w.pending[key]; !known && !w.loseCall(chaos) {
 			w.pending[key] = pending{id, w.now}
 		}
 	}
 	for _, a := range p.Attach {
-		if n := w.interfaces[a.Interface]; n != nil && n.Attachment == nil && s.Phases[a.Instance] == Running && !w.lost(chaos) {
-			n.Attachment = &Attachment{ID: w.id("attach"), Instance: a.Instance, DeviceIndex: a.DeviceIndex}
+		if n := w.interfaces[a.Interface]; n != nil && n.Attachment == nil && s.Phases[a.Instance] == Running && !w.loseCall(chaos) {
+			n.Attachment = &Attachment{ID: w.makeID("attach"), Instance: a.Instance, DeviceIndex: a.DeviceIndex}
 			w.done[a.Interface] = w.now.Add(time.Duration(w.IntN(15)) * time.Second)
 		}
 	}
 	for _, c := range p.Change {
 		n := w.interfaces[c.Interface]
 		switch {
-		case n == nil || w.lost(chaos):
+		case n == nil || w.loseCall(chaos):
 		case c.Attachment == "":
 			n.SourceDestCheck = false
 		case n.Attachment != nil && n.Attachment.ID == c.Attachment:
@@ -136,18 +136,18 @@ func (w *world) operate(chaos bool) *Plan {
 		}
 	}
 	for _, d := range p.Delete {
-		if n := w.interfaces[d.Interface]; n != nil && n.Attachment == nil && !w.lost(chaos) {
+		if n := w.interfaces[d.Interface]; n != nil && n.Attachment == nil && !w.loseCall(chaos) {
 			delete(w.interfaces, d.Interface)
 		}
 	}
 	return p
 }
 
-func (w *world) create(c *Create) string {
+func (w *world) createInterface(c *Create) string {
 	if id, known := w.tokens[c.Token]; known {
 		return id
 	}
-	id := w.id("eni")
+	id := w.makeID("eni")
 	w.tokens[c.Token] = id
 	w.interfaces[id] = &Interface{ID: id, Subnet: c.Subnet, Tags: c.Tags, SourceDestCheck: true}
 	for i := range c.Prefixes { // serial makes each interface's prefixes unique
@@ -157,8 +157,8 @@ func (w *world) create(c *Create) string {
 	return id
 }
 
-// end terminates an instance like EC2.
-func (w *world) end(instance string) {
+// terminateInstance terminates an instance like EC2.
+func (w *world) terminateInstance(instance string) {
 	w.phases[instance] = Ended
 	for id, n := range w.interfaces {
 		switch {
@@ -171,8 +171,8 @@ func (w *world) end(instance string) {
 	}
 }
 
-// happen makes one random event happen in the cluster or the account.
-func (w *world) happen() {
+// makeRandomEvent makes one random event happen in the cluster or the account.
+func (w *world) makeRandomEvent() {
 	claims := slices.Sorted(maps.Keys(w.claims))
 	var some *Claim
 	if len(claims) > 0 {
@@ -180,20 +180,20 @@ func (w *world) happen() {
 	}
 	switch what := w.IntN(9); {
 	case what < 3 || some == nil:
-		uid := w.id("u")
+		uid := w.makeID("u")
 		w.claims[uid] = &Claim{Name: uid, UID: uid, Pool: "telco", Zone: []string{"a", "b"}[w.IntN(2)]}
 	case what < 5 && some.Instance == "":
-		some.Instance = w.id("i")
+		some.Instance = w.makeID("i")
 		w.phases[some.Instance], w.ready[some.Instance] = Starting, w.now.Add(10*time.Second)
 	case what == 5:
 		some.Deleting = true
 	case what == 6: // the claim is deleted, with its instance or before it
 		if some.Instance != "" {
-			w.end(some.Instance)
+			w.terminateInstance(some.Instance)
 		}
 		delete(w.claims, some.UID)
 	case what == 7 && some.Instance != "":
-		w.end(some.Instance)
+		w.terminateInstance(some.Instance)
 	case what == 8 && len(w.interfaces) > 0: // a person deletes an interface
 		ids := slices.Sorted(maps.Keys(w.interfaces))
 		if id := ids[w.IntN(len(ids))]; w.interfaces[id].Attachment == nil {
@@ -209,26 +209,26 @@ func TestAnyHistoryConverges(t *testing.T) {
 	for seed := range uint64(300) {
 		w := newWorld(seed)
 		for range 60 {
-			w.happen()
+			w.makeRandomEvent()
 			if w.IntN(3) > 0 {
-				w.operate(true)
+				w.runOperator(true)
 			}
 			if w.IntN(6) == 0 {
-				w.forget()
+				w.crashOperator()
 			}
 			w.now = w.now.Add(time.Duration(w.IntN(8)) * time.Second)
 		}
 		// Claims that are being deleted disappear, as with Karpenter.
 		for uid, c := range w.claims {
 			if c.Deleting {
-				w.end(c.Instance)
+				w.terminateInstance(c.Instance)
 				delete(w.claims, uid)
 			}
 		}
 		var last *Plan
 		for range 60 {
 			w.now = w.now.Add(5 * time.Second)
-			last = w.operate(false)
+			last = w.runOperator(false)
 		}
 		if !last.Empty() || len(last.Waiting) > 0 || len(last.Orphans) > 0 {
 			t.Fatalf("seed %d: there is always something to do: %s; waiting %v, orphans %v", seed, last, last.Waiting, last.Orphans)

@@ -15,7 +15,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const grace = time.Minute
 
-func network(name string) *v1alpha1.SecondaryNetwork {
+func newNetwork(name string) *v1alpha1.SecondaryNetwork {
 	n := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, zone := range []string{"a", "b"} {
 		n.Spec.Zones = append(n.Spec.Zones, v1alpha1.SecondaryNetworkZone{Zone: zone, Subnet: "subnet-" + name + zone, SecurityGroups: []string{"sg-" + name}})
@@ -23,24 +23,24 @@ func network(name string) *v1alpha1.SecondaryNetwork {
 	return n
 }
 
-// one returns a cluster with one node of a pool that has two networks.
-func one() *State {
+// newState returns a cluster with one node of a pool that has two networks.
+func newState() *State {
 	return &State{
-		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{network("n3"), network("n6")},
+		Cluster: "demo", Networks: []*v1alpha1.SecondaryNetwork{newNetwork("n3"), newNetwork("n6")},
 		Pools:  []Pool{{Name: "telco", Networks: []string{"n3", "n6"}, Tags: map[string]string{"CostCode": "42"}}, {Name: "plain"}},
 		Claims: []Claim{{Name: "telco-1", UID: "u1", Pool: "telco", Zone: "a", Instance: "i-1", InstanceType: "m5.large"}},
 		Phases: map[string]Phase{"i-1": Running}, Limits: map[string]int{"m5.large": 3, "t3.micro": 2}, Now: epoch, Grace: grace,
 	}
 }
 
-// made returns an available interface of that node.
-func made(id, claim, network string) Interface {
+// newInterface returns an available interface of that node.
+func newInterface(id, claim, network string) Interface {
 	return Interface{ID: id, Tags: map[string]string{ClusterTag: "demo", ClaimTag: claim, NetworkTag: network}}
 }
 
-// attached returns an attached interface that needs no change.
-func attached(id, claim, network, instance string, index int) Interface {
-	n := made(id, claim, network)
+// newAttached returns an attached interface that needs no change.
+func newAttached(id, claim, network, instance string, index int) Interface {
+	n := newInterface(id, claim, network)
 	n.Attachment = &Attachment{ID: "attach-" + id, Instance: instance, DeviceIndex: index, Attached: true, DeleteOnTermination: true}
 	return n
 }
@@ -58,64 +58,64 @@ func TestMake(t *testing.T) {
 		"a pool that is nobody's":                      {func(s *State) { s.Claims[0].Pool = "other" }, "", 0},
 		"an instance that does not run yet": {func(s *State) {
 			s.Phases["i-1"] = Starting
-			s.Interfaces = []Interface{made("eni-1", "u1", "n3"), made("eni-2", "u1", "n6")}
+			s.Interfaces = []Interface{newInterface("eni-1", "u1", "n3"), newInterface("eni-2", "u1", "n6")}
 		}, "", 1},
 		"an instance that runs": {func(s *State) {
-			s.Interfaces = []Interface{made("eni-1", "u1", "n3"), made("eni-2", "u1", "n6")}
+			s.Interfaces = []Interface{newInterface("eni-1", "u1", "n3"), newInterface("eni-2", "u1", "n6")}
 		}, "attach eni-1 to i-1 at 1, attach eni-2 to i-1 at 2", 1},
 		"another has taken a device": {func(s *State) {
-			s.Interfaces = []Interface{made("eni-1", "u1", "n3"), attached("eni-2", "u1", "n6", "i-1", 2)}
+			s.Interfaces = []Interface{newInterface("eni-1", "u1", "n3"), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 			s.Taken = map[string][]int{"i-1": {1}}
 		}, "attach eni-1 to i-1 at 3", 1},
 		"a new interface checks source and destination": {func(s *State) {
-			n := made("eni-1", "u1", "n3")
+			n := newInterface("eni-1", "u1", "n3")
 			n.SourceDestCheck = true
-			s.Interfaces = []Interface{n, attached("eni-2", "u1", "n6", "i-1", 2)}
+			s.Interfaces = []Interface{n, newAttached("eni-2", "u1", "n6", "i-1", 2)}
 		}, "attach eni-1 to i-1 at 1, no source/dest check of eni-1", 1},
 		"being attached": {func(s *State) {
-			n := attached("eni-1", "u1", "n3", "i-1", 1)
+			n := newAttached("eni-1", "u1", "n3", "i-1", 1)
 			n.Attachment.Attached, n.Attachment.DeleteOnTermination = false, false
-			s.Interfaces = []Interface{n, attached("eni-2", "u1", "n6", "i-1", 2)}
+			s.Interfaces = []Interface{n, newAttached("eni-2", "u1", "n6", "i-1", 2)}
 		}, "delete eni-1 on termination", 1},
 		"all there": {func(s *State) {
-			s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+			s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 		}, "", 0},
 		"two for the same": {func(s *State) {
-			s.Interfaces = []Interface{made("eni-0", "u1", "n3"), attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+			s.Interfaces = []Interface{newInterface("eni-0", "u1", "n3"), newAttached("eni-1", "u1", "n3", "i-1", 1), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 		}, "delete eni-0", 0},
 		"the claim is being deleted": {func(s *State) {
 			s.Claims[0].Deleting = true
-			s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), made("eni-2", "u1", "n6")}
+			s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1), newInterface("eni-2", "u1", "n6")}
 		}, "delete eni-2", 0},
 		"the instance has ended": {func(s *State) {
 			s.Phases["i-1"] = Ended
-			s.Interfaces = []Interface{made("eni-2", "u1", "n6")}
+			s.Interfaces = []Interface{newInterface("eni-2", "u1", "n6")}
 		}, "delete eni-2", 0},
 		"the claim is gone, a moment ago": {func(s *State) {
-			s.Claims, s.Interfaces = nil, []Interface{made("eni-1", "u1", "n3")}
+			s.Claims, s.Interfaces = nil, []Interface{newInterface("eni-1", "u1", "n3")}
 		}, "", 0},
 		"the claim is gone, for long": {func(s *State) {
-			s.Claims, s.Interfaces = nil, []Interface{made("eni-1", "u1", "n3")}
+			s.Claims, s.Interfaces = nil, []Interface{newInterface("eni-1", "u1", "n3")}
 			s.Orphans = map[string]time.Time{"eni-1": epoch.Add(-grace)}
 		}, "delete eni-1", 0},
 		"the claim is gone, the instance is not": {func(s *State) {
-			n := attached("eni-1", "u1", "n3", "i-1", 1)
+			n := newAttached("eni-1", "u1", "n3", "i-1", 1)
 			n.Attachment.DeleteOnTermination = false
 			s.Claims, s.Interfaces = nil, []Interface{n}
 			s.Orphans = map[string]time.Time{"eni-1": epoch.Add(-grace)}
 		}, "delete eni-1 on termination", 0},
 		"the pool gave a network up": {func(s *State) {
 			s.Pools[0].Networks = []string{"n3"}
-			s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), made("eni-2", "u1", "n6")}
+			s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1), newInterface("eni-2", "u1", "n6")}
 			s.Orphans = map[string]time.Time{"eni-2": epoch.Add(-grace)}
 		}, "delete eni-2", 0},
 		"an attached interface of a network that was given up stays": {func(s *State) {
 			s.Pools[0].Networks = []string{"n3"}
-			s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+			s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 		}, "", 0},
 		"another cluster's interfaces": {func(s *State) {
 			s.Claims = nil
-			n := made("eni-1", "u9", "n3")
+			n := newInterface("eni-1", "u9", "n3")
 			n.Tags[ClusterTag] = "other"
 			s.Interfaces, s.Orphans = []Interface{n, {ID: "eni-2"}}, map[string]time.Time{"eni-1": epoch.Add(-grace), "eni-2": epoch.Add(-grace)}
 		}, "", 0},
@@ -123,14 +123,14 @@ func TestMake(t *testing.T) {
 		"an instance type that nobody knows":       {func(s *State) { s.Claims[0].InstanceType = "x9.large" }, "create telco-1/n3, create telco-1/n6", 1},
 		"a zone that a network is not in": {func(s *State) {
 			s.Networks[1].Spec.Zones = s.Networks[1].Spec.Zones[1:]
-			s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1)}
+			s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1)}
 		}, ReasonNoZone, 0},
 		"attached to another instance": {func(s *State) {
-			s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-2", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+			s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-2", 1), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 		}, ReasonElsewhere, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := one()
+			s := newState()
 			test.change(s)
 			p := MakePlan(s)
 			if got := p.String(); got != test.want || len(p.Waiting) != test.waiting {
@@ -144,7 +144,7 @@ func TestMake(t *testing.T) {
 }
 
 func TestCreate(t *testing.T) {
-	s := one()
+	s := newState()
 	c := MakePlan(s).Create[0]
 	if c.Subnet != "subnet-n3a" || len(c.Groups) != 1 || c.Groups[0] != "sg-n3" {
 		t.Errorf("where it is made: %+v", c)
@@ -167,7 +167,7 @@ func TestCreate(t *testing.T) {
 		"another tag":      func(s *State) { s.Pools[0].Tags["CostCode"] = "43" },
 		"a second attempt": func(s *State) { s.Attempts = map[string]int{Key("u1", "n3"): 1} },
 	} {
-		s := one()
+		s := newState()
 		change(s)
 		got := MakePlan(s).Create[0].Token
 		if seen[got] != "" {
@@ -178,8 +178,8 @@ func TestCreate(t *testing.T) {
 }
 
 func TestOrphansAreKept(t *testing.T) {
-	s := one()
-	s.Claims, s.Interfaces = nil, []Interface{made("eni-1", "u1", "n3")}
+	s := newState()
+	s.Claims, s.Interfaces = nil, []Interface{newInterface("eni-1", "u1", "n3")}
 	first := MakePlan(s)
 	s.Orphans, s.Now = first.Orphans, epoch.Add(grace/2)
 	second := MakePlan(s)
@@ -193,7 +193,7 @@ func TestOrphansAreKept(t *testing.T) {
 }
 
 func TestProblemsSayWhatToDo(t *testing.T) {
-	s := one()
+	s := newState()
 	s.Claims[0].InstanceType = "t3.micro"
 	got := fmt.Sprint(MakePlan(s).Problems)
 	for _, part := range []string{"telco", "t3.micro has 2 network interfaces", "need 3"} {

@@ -7,16 +7,16 @@ import (
 	"croft.dev/croft/internal/declare/secondary"
 )
 
-// delegated returns a node whose networks assign it prefixes, with its interfaces in place.
-func delegated(prefixes ...string) *State {
-	s := one()
+// newDelegatedState returns a node whose networks assign it prefixes, with its interfaces in place.
+func newDelegatedState(prefixes ...string) *State {
+	s := newState()
 	for _, n := range s.Networks {
 		for i := range n.Spec.Zones {
 			n.Spec.Zones[i].CIDR, n.Spec.Zones[i].PodCIDR = "10.0.4.0/24", "10.0.4.64/26"
 		}
 	}
 	s.Networks[0].Spec.PrefixesPerNode = 1
-	s.Interfaces = []Interface{attached("eni-1", "u1", "n3", "i-1", 1), attached("eni-2", "u1", "n6", "i-1", 2)}
+	s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1), newAttached("eni-2", "u1", "n6", "i-1", 2)}
 	for i := range s.Interfaces {
 		s.Interfaces[i].MAC = "02:00:00:00:00:03"
 	}
@@ -27,7 +27,7 @@ func delegated(prefixes ...string) *State {
 // TestPrefixesAreAskedFor fails if an interface is created without the prefixes of its
 // network, or if the token does not depend on their number.
 func TestPrefixesAreAskedFor(t *testing.T) {
-	s := delegated()
+	s := newDelegatedState()
 	s.Interfaces = nil
 	created := MakePlan(s).Create
 	if len(created) != 2 || created[0].Prefixes != 1 || created[1].Prefixes != 0 {
@@ -52,7 +52,7 @@ func TestPrefixesAreTheRange(t *testing.T) {
 		"of the rest":        {[]string{"10.0.4.80/28", "10.0.4.16/28"}, "reserve this range with the type prefix"},
 		"unreadable":         {[]string{"?"}, "reserve this range with the type prefix"},
 	} {
-		s := delegated(test.prefixes...)
+		s := newDelegatedState(test.prefixes...)
 		p, all := MakePlan(s), ListAttached(s)["u1"]
 		if test.wantText == "" {
 			if len(p.Problems) > 0 || len(all) != 2 || !strings.Contains(all[0].ZoneFile, `"range": "10.0.4.80-10.0.4.95/24"`) {

@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/network/boot"
 )
 
-// read finds the events in a file of testdata.
-func read(t *testing.T, name string, near, created time.Time) boot.Times {
+// readEvents finds the events in a file of testdata.
+func readEvents(t *testing.T, name string, near, created time.Time) boot.Times {
 	t.Helper()
 	file, err := os.Open("testdata/" + name)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestSystems(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[boot.Event]string{}
-			for e, at := range read(t, name, day.AddDate(0, 1, 0), time.Time{}) {
+			for e, at := range readEvents(t, name, day.AddDate(0, 1, 0), time.Time{}) {
 				if at.Format(time.DateOnly) != c.day {
 					t.Errorf("%s: on %s, not on %s", e, at, c.day)
 				}
@@ -116,15 +116,15 @@ func TestBoot(t *testing.T) {
 	}
 }
 
-// created returns containerd's line about a container.
-func created(container string) string {
+// formatCreated returns containerd's line about a container.
+func formatCreated(container string) string {
 	return "CreateContainer within sandbox x for &ContainerMetadata{Name:" + container + ",Attempt:0,} returns container id y"
 }
 
 // TestContainers covers both formats in which containerd writes a container's name.
 func TestContainers(t *testing.T) {
 	for _, text := range []string{
-		created("aws-node"),
+		formatCreated("aws-node"),
 		`time="x" level=info msg="CreateContainer within sandbox \"a\" for &ContainerMetadata{Name:aws-node,Attempt:0,} ` +
 			`returns container id \"b\""`,
 		`time="x" level=info msg="CreateContainer within sandbox \"a\" for name:\"aws-node\" returns container id \"b\""`,
@@ -153,9 +153,9 @@ func TestQuotes(t *testing.T) {
 		{"kernel", "Starting Kubelet..."},
 		{"cloud-init", "+ echo Cloud-init v. 22.2.2 finished at"},
 		{"cloud-init", "Cloud-init v. 22.2.2 running 'init-local' at Thu, 09 Jan 2025 19:58:01 +0000."},
-		{"kubelet", created("aws-node")},
-		{"containerd", created("web")},
-		{"containerd", created("aws-node-exporter")},
+		{"kubelet", formatCreated("aws-node")},
+		{"containerd", formatCreated("web")},
+		{"containerd", formatCreated("aws-node-exporter")},
 		{"containerd", "CreateContainer within sandbox x returns container id y"},
 		{"containerd", "CreateContainer within sandbox x for container &ContainerMetadata{Name:aws-node,Attempt:0,}"},
 	} {

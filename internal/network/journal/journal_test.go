@@ -17,7 +17,7 @@ import (
 
 var files = []string{"compact", "regular"}
 
-func load(t testing.TB, name string) []byte {
+func loadJournal(t testing.TB, name string) []byte {
 	t.Helper()
 	file, err := os.Open("testdata/" + name + ".journal.gz")
 	if err != nil {
@@ -38,7 +38,7 @@ func load(t testing.TB, name string) []byte {
 // forever is later than any entry.
 var forever = time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func read(t *testing.T, content []byte, since, until time.Time) []journal.Entry {
+func readEntries(t *testing.T, content []byte, since, until time.Time) []journal.Entry {
 	t.Helper()
 	var all []journal.Entry
 	err := journal.Read(bytes.NewReader(content), since, until, func(e journal.Entry) { all = append(all, e) })
@@ -48,8 +48,8 @@ func read(t *testing.T, content []byte, since, until time.Time) []journal.Entry 
 	return all
 }
 
-// written returns the entries that generate.sh writes.
-func written(t *testing.T) []journal.Entry {
+// readWritten returns the entries that generate.sh writes.
+func readWritten(t *testing.T) []journal.Entry {
 	t.Helper()
 	text, err := os.ReadFile("../boot/testdata/al2023.journal.txt")
 	if err != nil {
@@ -68,10 +68,10 @@ func written(t *testing.T) []journal.Entry {
 
 // TestRead expects the entries that systemd's own writer got, in each of its formats.
 func TestRead(t *testing.T) {
-	want := written(t)
+	want := readWritten(t)
 	for _, name := range files {
 		var got, long []journal.Entry
-		for _, e := range read(t, load(t, name), time.Time{}, forever) {
+		for _, e := range readEntries(t, loadJournal(t, name), time.Time{}, forever) {
 			if e.Identifier == "nodeadm" && !strings.HasPrefix(e.Message, "{") {
 				long = append(long, e)
 				continue
@@ -97,19 +97,19 @@ func TestRead(t *testing.T) {
 
 // TestWindow expects the entries from one time to another.
 func TestWindow(t *testing.T) {
-	all := written(t)
+	all := readWritten(t)
 	for _, name := range files {
-		content := load(t, name)
+		content := loadJournal(t, name)
 		for _, c := range []struct{ from, to int }{{0, 1}, {10, 12}, {len(all) - 1, len(all)}} {
 			since, until := all[c.from].Time, all[c.to-1].Time
-			if got := read(t, content, since, until); !slices.Equal(got, all[c.from:c.to]) {
+			if got := readEntries(t, content, since, until); !slices.Equal(got, all[c.from:c.to]) {
 				t.Errorf("%s, from %d to %d: %v", name, c.from, c.to, got)
 			}
 		}
-		if got := read(t, content, forever, forever); len(got) > 0 {
+		if got := readEntries(t, content, forever, forever); len(got) > 0 {
 			t.Errorf("%s: %d entries after the last", name, len(got))
 		}
-		if got := read(t, content, time.Time{}, all[0].Time.Add(-time.Microsecond)); len(got) > 0 {
+		if got := readEntries(t, content, time.Time{}, all[0].Time.Add(-time.Microsecond)); len(got) > 0 {
 			t.Errorf("%s: %d entries before the first", name, len(got))
 		}
 	}
@@ -119,7 +119,7 @@ func TestWindow(t *testing.T) {
 // journal or a truncated one.
 func TestBroken(t *testing.T) {
 	for _, name := range files {
-		content := load(t, name)
+		content := loadJournal(t, name)
 		last := int(binary.LittleEndian.Uint64(content[136:]))
 		for _, length := range []int{0, 7, 100, 207, 208, last - 100, last + 1, last + 20} {
 			err := journal.Read(bytes.NewReader(content[:length]), time.Time{}, forever, func(journal.Entry) {})
@@ -163,7 +163,7 @@ func (p patched) ReadAt(b []byte, off int64) (int, error) {
 func FuzzRead(f *testing.F) {
 	var content [][]byte
 	for _, name := range files {
-		content = append(content, load(f, name))
+		content = append(content, loadJournal(f, name))
 	}
 	for _, at := range []uint32{0, 12, 88, 136, 184, 3_735_000, 3_736_000} {
 		f.Add(at, uint64(1), true)

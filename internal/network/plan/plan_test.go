@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/network/plan"
 )
 
-func read(t *testing.T, content string) plan.Plan {
+func buildPlan(t *testing.T, content string) plan.Plan {
 	t.Helper()
 	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	e, more := estate.Build(d)
@@ -28,7 +28,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := read(t, string(data))
+	p := buildPlan(t, string(data))
 	want := plan.Range{
 		Network: "n4", Zone: "us-west-2a", Subnet: "subnet-0a4", CIDR: "10.0.4.0/24", PodCIDR: "10.0.4.32/27", Gateway: "10.0.4.1",
 		Pods: 32, Nodes: 219, Type: "explicit", Tenants: []string{"core"},
@@ -59,7 +59,7 @@ pools:
 // TestOddities covers a pool that lists no type, an unknown type, addresses that the VPC
 // reserves, and names that only differ in their hyphens.
 func TestOddities(t *testing.T) {
-	p := read(t, odd)
+	p := buildPlan(t, odd)
 	if diff := cmp.Diff([]string{"10.0.0.0/30"}, p.Ranges[1].Excluded); p.Ranges[1].Pods != 124 || diff != "" {
 		t.Errorf("%d pods; %s", p.Ranges[1].Pods, diff)
 	}
@@ -80,7 +80,7 @@ func TestOddities(t *testing.T) {
 // TestPrefixes covers a network whose nodes have their own prefixes: the number of nodes
 // follows from the number of prefixes, and EC2 takes the prefixes from the reservation.
 func TestPrefixes(t *testing.T) {
-	p := read(t, `
+	p := buildPlan(t, `
 platform: {clusterName: a, nodeClass: {kwok: {}}}
 secondaryNetworks:
   n4: {prefixesPerNode: 2, zones: [{zone: c, subnet: s1, cidr: 10.0.0.0/24, podCIDR: 10.0.0.0/25}]}
@@ -95,7 +95,7 @@ secondaryNetworks:
 }
 
 func TestReservations(t *testing.T) {
-	p := read(t, odd)
+	p := buildPlan(t, odd)
 	p.Ranges = p.Ranges[1:]
 	const commands = `aws ec2 create-subnet-cidr-reservation --subnet-id 's'\''1' --cidr '10.0.0.0/25' --reservation-type explicit \
   --description 'croft: pods of network a-b in c' \

@@ -16,8 +16,8 @@ import (
 	"croft.dev/croft/internal/rules/attack"
 )
 
-// written reads policies of any kind from YAML.
-func written(t *testing.T, texts ...string) []client.Object {
+// parsePolicies reads policies of any kind from YAML.
+func parsePolicies(t *testing.T, texts ...string) []client.Object {
 	t.Helper()
 	var all []client.Object
 	for _, text := range texts {
@@ -43,11 +43,11 @@ const (
 	allowNone = "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: none, namespace: n1}, spec: {policyTypes: [Ingress]}}"
 )
 
-func calicoPolicy(order, action string) string {
+func formatCalicoPolicy(order, action string) string {
 	return "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: own, namespace: n1}, spec: {order: " + order + ", ingress: [{action: " + action + "}]}}"
 }
 
-func clusterPolicy(tier, action string) string {
+func formatClusterPolicy(tier, action string) string {
 	return "{apiVersion: policy.networking.k8s.io/v1alpha2, kind: ClusterNetworkPolicy, metadata: {name: all}, spec: {tier: " + tier +
 		", priority: 1, subject: {namespaces: {matchLabels: {name: n1}}}, ingress: [{action: " + action + ", from: [{namespaces: {}}]}]}}"
 }
@@ -62,23 +62,23 @@ func TestTogether(t *testing.T) {
 		allowed  bool
 		by       string
 	}{
-		"Calico denies before NetworkPolicies allow":     {[]string{allowAll, calicoPolicy("20", "Deny")}, false, "Calico NetworkPolicy n1/own"},
-		"NetworkPolicies allow before Calico denies":     {[]string{allowAll, calicoPolicy("2000", "Deny")}, true, ""},
-		"and leave to Calico what they do not":           {[]string{allowNone, calicoPolicy("2000", "Allow")}, true, "Calico NetworkPolicy n1/own"},
-		"whatever some policy selects is denied":         {[]string{allowNone, calicoPolicy("2000", "Log")}, false, ""},
-		"cluster-wide Deny before Calico":                {[]string{clusterPolicy("Admin", "Deny"), calicoPolicy("1", "Allow")}, false, "ClusterNetworkPolicy all"},
-		"cluster-wide Accept before NetworkPolicies":     {[]string{clusterPolicy("Admin", "Accept"), allowNone}, true, "ClusterNetworkPolicy all"},
-		"cluster-wide Pass leaves it to NetworkPolicies": {[]string{clusterPolicy("Admin", "Pass"), allowNone}, false, ""},
-		"Baseline is not asked after NetworkPolicies":    {[]string{clusterPolicy("Baseline", "Deny"), allowAll}, true, ""},
-		"Baseline is asked where no NetworkPolicy is":    {[]string{clusterPolicy("Baseline", "Deny")}, false, "ClusterNetworkPolicy all"},
+		"Calico denies before NetworkPolicies allow":     {[]string{allowAll, formatCalicoPolicy("20", "Deny")}, false, "Calico NetworkPolicy n1/own"},
+		"NetworkPolicies allow before Calico denies":     {[]string{allowAll, formatCalicoPolicy("2000", "Deny")}, true, ""},
+		"and leave to Calico what they do not":           {[]string{allowNone, formatCalicoPolicy("2000", "Allow")}, true, "Calico NetworkPolicy n1/own"},
+		"whatever some policy selects is denied":         {[]string{allowNone, formatCalicoPolicy("2000", "Log")}, false, ""},
+		"cluster-wide Deny before Calico":                {[]string{formatClusterPolicy("Admin", "Deny"), formatCalicoPolicy("1", "Allow")}, false, "ClusterNetworkPolicy all"},
+		"cluster-wide Accept before NetworkPolicies":     {[]string{formatClusterPolicy("Admin", "Accept"), allowNone}, true, "ClusterNetworkPolicy all"},
+		"cluster-wide Pass leaves it to NetworkPolicies": {[]string{formatClusterPolicy("Admin", "Pass"), allowNone}, false, ""},
+		"Baseline is not asked after NetworkPolicies":    {[]string{formatClusterPolicy("Baseline", "Deny"), allowAll}, true, ""},
+		"Baseline is asked where no NetworkPolicy is":    {[]string{formatClusterPolicy("Baseline", "Deny")}, false, "ClusterNetworkPolicy all"},
 		"a policy of a tier that is not there":           {[]string{allowNone, strings.ReplaceAll(firstTier, "%s", "Allow")}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := namespaces(2, 2)
+			all := newNamespaces(2, 2)
 			for i := range all {
 				all[i].Labels["name"] = all[i].Name
 			}
-			m, err := netpol.NewFromObjects(all, written(t, test.policies...))
+			m, err := netpol.NewFromObjects(all, parsePolicies(t, test.policies...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,13 +93,13 @@ func TestTogether(t *testing.T) {
 // TestSuppose evaluates a connection with an additional policy, and without an existing one.
 // The map must not change.
 func TestSuppose(t *testing.T) {
-	m, err := netpol.NewFromObjects(namespaces(2, 2), written(t, allowNone))
+	m, err := netpol.NewFromObjects(newNamespaces(2, 2), parsePolicies(t, allowNone))
 	if err != nil {
 		t.Fatal(err)
 	}
 	flow := attack.Flow{FromNamespace: "n0", ToNamespace: "n1", Port: 80, Protocol: "TCP"}
-	for _, beside := range []string{allowAll, calicoPolicy("1", "Allow")} {
-		flow.AddedPolicies = written(t, beside)
+	for _, beside := range []string{allowAll, formatCalicoPolicy("1", "Allow")} {
+		flow.AddedPolicies = parsePolicies(t, beside)
 		if allowed, err := m.Allows(flow); err != nil || !allowed {
 			t.Errorf("with %s: %v, %v; want it to be let through", beside, allowed, err)
 		}
@@ -108,7 +108,7 @@ func TestSuppose(t *testing.T) {
 			t.Errorf("and without it again: %v, %v", allowed, err)
 		}
 	}
-	flow.OmittedPolicies = written(t, allowNone)
+	flow.OmittedPolicies = parsePolicies(t, allowNone)
 	if allowed, err := m.Allows(flow); err != nil || !allowed {
 		t.Errorf("without what denies: %v, %v; want it to be let through", allowed, err)
 	}
@@ -122,7 +122,7 @@ func TestSuppose(t *testing.T) {
 // TestCalicoTellsPodsApart expects a hole to be found that exists only for some pods on some
 // port. A connection between pods without labels would not reveal it.
 func TestCalicoTellsPodsApart(t *testing.T) {
-	m, err := netpol.NewFromObjects(namespaces(2, 2), written(t, `{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: hole, namespace: n1}, spec: {selector: "app in {'db', 'web'}",
+	m, err := netpol.NewFromObjects(newNamespaces(2, 2), parsePolicies(t, `{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: hole, namespace: n1}, spec: {selector: "app in {'db', 'web'}",
 		ingress: [{action: Allow, protocol: TCP, source: {namespaceSelector: all(), selector: "role == 'x' && has(y)"}, destination: {ports: [5432]}}]}}`, allowNone))
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/observe/netpol"
 )
 
-func namespaces(n, tenants int) []corev1.Namespace {
+func newNamespaces(n, tenants int) []corev1.Namespace {
 	var all []corev1.Namespace
 	for i := range n {
 		name := fmt.Sprintf("n%d", i)
@@ -34,9 +34,9 @@ func newMap(t testing.TB, namespaces []corev1.Namespace, policies []networkingv1
 	return m
 }
 
-// closed returns a policy that denies all ingress of the selected pods, except for the given
-// rules.
-func closed(namespace, name string, pods metav1.LabelSelector, in ...networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicy {
+// newClosedPolicy returns a policy that denies all ingress of the selected pods, except for the
+// given rules.
+func newClosedPolicy(namespace, name string, pods metav1.LabelSelector, in ...networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicy {
 	return networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: networkingv1.NetworkPolicySpec{
@@ -56,17 +56,17 @@ func TestConnects(t *testing.T) {
 		want     bool
 	}{
 		"no policy":                        {nil, 0, true},
-		"closed":                           {[]networkingv1.NetworkPolicy{closed("n1", "p", every)}, 0, false},
-		"closed for some pods":             {[]networkingv1.NetworkPolicy{closed("n1", "p", web)}, 0, true},
-		"a hole to some pods":              {[]networkingv1.NetworkPolicy{closed("n1", "p", every), closed("n1", "q", web, networkingv1.NetworkPolicyIngressRule{})}, 0, true},
-		"a hole to a port":                 {[]networkingv1.NetworkPolicy{closed("n1", "p", every, networkingv1.NetworkPolicyIngressRule{Ports: []networkingv1.NetworkPolicyPort{{Port: &port}}})}, 0, true},
-		"a hole to a port, and another is": {[]networkingv1.NetworkPolicy{closed("n1", "p", every, networkingv1.NetworkPolicyIngressRule{Ports: []networkingv1.NetworkPolicyPort{{Port: &port}}})}, 80, false},
-		"a hole from some pods": {[]networkingv1.NetworkPolicy{closed("n1", "p", every, networkingv1.NetworkPolicyIngressRule{
+		"closed":                           {[]networkingv1.NetworkPolicy{newClosedPolicy("n1", "p", every)}, 0, false},
+		"closed for some pods":             {[]networkingv1.NetworkPolicy{newClosedPolicy("n1", "p", web)}, 0, true},
+		"a hole to some pods":              {[]networkingv1.NetworkPolicy{newClosedPolicy("n1", "p", every), newClosedPolicy("n1", "q", web, networkingv1.NetworkPolicyIngressRule{})}, 0, true},
+		"a hole to a port":                 {[]networkingv1.NetworkPolicy{newClosedPolicy("n1", "p", every, networkingv1.NetworkPolicyIngressRule{Ports: []networkingv1.NetworkPolicyPort{{Port: &port}}})}, 0, true},
+		"a hole to a port, and another is": {[]networkingv1.NetworkPolicy{newClosedPolicy("n1", "p", every, networkingv1.NetworkPolicyIngressRule{Ports: []networkingv1.NetworkPolicyPort{{Port: &port}}})}, 80, false},
+		"a hole from some pods": {[]networkingv1.NetworkPolicy{newClosedPolicy("n1", "p", every, networkingv1.NetworkPolicyIngressRule{
 			From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &every, PodSelector: &web}},
 		})}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMap(t, namespaces(2, 2), c.policies)
+			m := newMap(t, newNamespaces(2, 2), c.policies)
 			got, err := m.Connects("n0", "n1", c.port, "TCP")
 			if err != nil || got.Allowed != c.want {
 				t.Errorf("%+v, %v; want %t", got, err, c.want)
@@ -84,7 +84,7 @@ func TestConnects(t *testing.T) {
 // TestEachPair expects all pairs of namespaces of different tenants. If there are too many,
 // it expects a sample in which every namespace is both a source and a destination.
 func TestEachPair(t *testing.T) {
-	m := newMap(t, namespaces(60, 20), nil)
+	m := newMap(t, newNamespaces(60, 20), nil)
 	seen := map[string]int{}
 	judged, total := m.EachPair(1_000_000, func(from, to string) bool {
 		if m.Tenant(from) == m.Tenant(to) {
@@ -110,10 +110,10 @@ func TestEachPair(t *testing.T) {
 }
 
 func BenchmarkEachPair(b *testing.B) {
-	all := namespaces(300, 300)
+	all := newNamespaces(300, 300)
 	var policies []networkingv1.NetworkPolicy
 	for _, n := range all {
-		policies = append(policies, closed(n.Name, "p", metav1.LabelSelector{}, networkingv1.NetworkPolicyIngressRule{
+		policies = append(policies, newClosedPolicy(n.Name, "p", metav1.LabelSelector{}, networkingv1.NetworkPolicyIngressRule{
 			From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.TenantLabel: n.Labels[v1alpha1.TenantLabel]}}}},
 		}))
 	}

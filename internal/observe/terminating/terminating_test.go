@@ -36,12 +36,12 @@ const (
 	held      = "Some content in the namespace has finalizers remaining: example.org/x in 2 resource instances"
 )
 
-func namespace(conditions ...corev1.NamespaceCondition) *corev1.Namespace {
+func newNamespace(conditions ...corev1.NamespaceCondition) *corev1.Namespace {
 	return &corev1.Namespace{Status: corev1.NamespaceStatus{Conditions: conditions}}
 }
 
 func TestNamespace(t *testing.T) {
-	n := namespace(
+	n := newNamespace(
 		corev1.NamespaceCondition{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionTrue, Message: unserved},
 		corev1.NamespaceCondition{Type: corev1.NamespaceDeletionContentFailure, Status: corev1.ConditionFalse, Message: "All content successfully deleted"},
 		corev1.NamespaceCondition{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: remaining},
@@ -62,7 +62,7 @@ func TestNamespace(t *testing.T) {
 	if got := terminating.ListUnserved(n); !slices.Equal(got, []string{"v1beta1.metrics.k8s.io", "v1.custom.metrics.k8s.io"}) {
 		t.Errorf("unserved: %q", got)
 	}
-	over := namespace(corev1.NamespaceCondition{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionFalse, Message: remaining})
+	over := newNamespace(corev1.NamespaceCondition{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionFalse, Message: remaining})
 	if got := terminating.ListRemaining(over); got != nil {
 		t.Errorf("a condition that is False counts: %v", got)
 	}

@@ -63,24 +63,24 @@ func TestCluster(t *testing.T) {
 		name string
 		run  func(*bench)
 	}{
-		{"what stands is not written", standsUnwritten},
-		{"a changed value is put back", valuePutBack},
-		{"an added rule is taken away", ruleTakenAway},
-		{"what kubectl applied is taken over", takenOverFromKubectl},
-		{"a label of somebody else's is left", labelLeft},
-		{"status is no drift", statusIsNoDrift},
-		{"what is wanted no longer goes", abandonedGoes},
-		{"a role is changed", roleChanged},
-		{"maps become empty", mapsEmptied},
-		{"only ours is pruned", prunesOnlyOurs},
-		{"a namespace is refused, then adopted, then released", refusedAdoptedReleased},
-		{"a release misses nothing that the cache does not show yet", releasedWithoutCache},
-		{"another tenant's namespace is refused", othersRefused},
-		{"a namespace whose label is gone is the tenant's that had it", unlabelledHealed},
-		{"no access without walls", noAccessWithoutWalls},
-		{"rules are carried to namespaces that do not have them", rulesCarried},
-		{"a diff changes nothing", diffChangesNothing},
-		{"a kind that is missing is named", missingKind},
+		{"what stands is not written", testNoWriteWhenUnchanged},
+		{"a changed value is put back", testChangedValue},
+		{"an added rule is taken away", testAddedRule},
+		{"what kubectl applied is taken over", testKubectlTakeover},
+		{"a label of somebody else's is left", testKeptLabel},
+		{"status is no drift", testStatusWithoutDrift},
+		{"what is wanted no longer goes", testAbandonedFields},
+		{"a role is changed", testChangedRole},
+		{"maps become empty", testEmptiedMaps},
+		{"only ours is pruned", testPruneOwnOnly},
+		{"a namespace is refused, then adopted, then released", testAdoptionAndRelease},
+		{"a release misses nothing that the cache does not show yet", testReleaseWithoutCache},
+		{"another tenant's namespace is refused", testOthersRefused},
+		{"a namespace whose label is gone is the tenant's that had it", testUnlabelledNamespace},
+		{"no access without walls", testNoAccessWithoutWalls},
+		{"rules are carried to namespaces that do not have them", testCarriedRules},
+		{"a diff changes nothing", testDiffWritesNothing},
+		{"a kind that is missing is named", testMissingKind},
 	} {
 		for name, applier := range map[string]*apply.Applier{"live": apply.New(croft), "cached": apply.NewCached(croft, somebody)} {
 			t.Run(test.name+", "+name, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// apply fails the test unless every object has the given outcome.
-func (b *bench) apply(action apply.Action, objects ...client.Object) []apply.Change {
+// applyObjects fails the test unless every object has the given outcome.
+func (b *bench) applyObjects(action apply.Action, objects ...client.Object) []apply.Change {
 	b.Helper()
 	changes, err := b.applier.Apply(b.Context(), objects...)
 	if err != nil {
@@ -108,24 +108,24 @@ func (b *bench) apply(action apply.Action, objects ...client.Object) []apply.Cha
 	return changes
 }
 
-// settled fails the test if Apply writes anything.
-func (b *bench) settled(objects ...client.Object) {
+// expectUnchanged fails the test if Apply writes anything.
+func (b *bench) expectUnchanged(objects ...client.Object) {
 	b.Helper()
 	before := b.writes.Load()
-	b.apply(apply.Unchanged, objects...)
+	b.applyObjects(apply.Unchanged, objects...)
 	if n := b.writes.Load() - before; n != 0 {
 		b.Errorf("%d writes in a steady state", n)
 	}
 }
 
-func (b *bench) get(o client.Object) {
+func (b *bench) getObject(o client.Object) {
 	b.Helper()
 	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bench) patch(o client.Object, manager, patch string) {
+func (b *bench) patchObject(o client.Object, manager, patch string) {
 	b.Helper()
 	target, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
@@ -136,31 +136,31 @@ func (b *bench) patch(o client.Object, manager, patch string) {
 	}
 }
 
-func (b *bench) labels(wall string) map[string]string {
+func (b *bench) makeLabels(wall string) map[string]string {
 	return map[string]string{
 		v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.WallLabel: wall, v1alpha1.TenantLabel: b.tenant,
 	}
 }
 
-func (b *bench) space() *corev1.Namespace {
+func (b *bench) newNamespace() *corev1.Namespace {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: b.namespace, Labels: b.labels("policy")},
+		ObjectMeta: metav1.ObjectMeta{Name: b.namespace, Labels: b.makeLabels("policy")},
 	}
 }
 
-func (b *bench) deny() *networkingv1.NetworkPolicy {
+func (b *bench) newDenyPolicy() *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "deny", Labels: b.labels("network")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "deny", Labels: b.makeLabels("network")},
 		Spec:       networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}},
 	}
 }
 
-func (b *bench) quota(hard ...string) *corev1.ResourceQuota {
+func (b *bench) newQuota(hard ...string) *corev1.ResourceQuota {
 	q := &corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "croft", Labels: b.labels("policy")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "croft", Labels: b.makeLabels("policy")},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}},
 	}
 	for _, name := range hard {
@@ -169,16 +169,16 @@ func (b *bench) quota(hard ...string) *corev1.ResourceQuota {
 	return q
 }
 
-func (b *bench) binding(role string) *rbacv1.RoleBinding {
+func (b *bench) newBinding(role string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "devs", Labels: b.labels("identity")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "devs", Labels: b.makeLabels("identity")},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "devs"}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 	}
 }
 
-func missingKind(b *bench) {
+func testMissingKind(b *bench) {
 	class := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": map[string]any{"name": "p"},
 	}}
@@ -191,16 +191,16 @@ func missingKind(b *bench) {
 	}
 }
 
-// mapsEmptied fails if the API server refuses the removal of the last entry of a map, as of a
+// testEmptiedMaps fails if the API server refuses the removal of the last entry of a map, as of a
 // tenant's last consent.
-func mapsEmptied(b *bench) {
+func testEmptiedMaps(b *bench) {
 	declare := func(network map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Tenant", "metadata": map[string]any{"name": b.tenant},
 			"spec": map[string]any{"pool": "apps", "network": network},
 		}}
 	}
-	b.apply(apply.Created, declare(map[string]any{
+	b.applyObjects(apply.Created, declare(map[string]any{
 		"callers": map[string]any{"billing": map[string]any{"ports": []any{int64(443)}}},
 		"calls":   map[string]any{"mail": map[string]any{"ports": []any{int64(25)}}},
 	}))
@@ -209,10 +209,10 @@ func mapsEmptied(b *bench) {
 	if err != nil || len(differences) != 1 {
 		b.Errorf("%d differences: %v", len(differences), err)
 	}
-	b.apply(apply.Configured, emptied)
-	b.settled(emptied)
+	b.applyObjects(apply.Configured, emptied)
+	b.expectUnchanged(emptied)
 	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: b.tenant}}
-	b.get(tenant)
+	b.getObject(tenant)
 	call, calls := tenant.Spec.Network.Calls["mail"]
 	if len(tenant.Spec.Network.Callers) > 0 || !calls || len(call.Ports) > 0 {
 		b.Errorf("the network is %+v", tenant.Spec.Network)

@@ -13,122 +13,122 @@ import (
 	"croft.dev/croft/internal/operate/apply"
 )
 
-func standsUnwritten(b *bench) {
-	all := []client.Object{b.space(), b.deny(), b.quota("cpu", "pods"), b.binding("view")}
-	b.apply(apply.Created, all...)
-	b.settled(all...)
-	space := b.space()
-	b.get(space)
+func testNoWriteWhenUnchanged(b *bench) {
+	all := []client.Object{b.newNamespace(), b.newDenyPolicy(), b.newQuota("cpu", "pods"), b.newBinding("view")}
+	b.applyObjects(apply.Created, all...)
+	b.expectUnchanged(all...)
+	space := b.newNamespace()
+	b.getObject(space)
 	if space.Annotations[v1alpha1.CreatedAnnotation] != "true" {
 		b.Errorf("annotations = %v, want %s", space.Annotations, v1alpha1.CreatedAnnotation)
 	}
 }
 
-func valuePutBack(b *bench) {
-	b.apply(apply.Created, b.space(), b.deny())
-	b.patch(b.deny(), "kubectl-edit", `{"spec":{"policyTypes":["Egress"]}}`)
-	changes := b.apply(apply.Configured, b.deny())
+func testChangedValue(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace(), b.newDenyPolicy())
+	b.patchObject(b.newDenyPolicy(), "kubectl-edit", `{"spec":{"policyTypes":["Egress"]}}`)
+	changes := b.applyObjects(apply.Configured, b.newDenyPolicy())
 	if len(changes[0].RevertedManagers) != 1 || changes[0].RevertedManagers[0] != "kubectl-edit" {
 		b.Errorf("undid %v", changes[0].RevertedManagers)
 	}
-	b.settled(b.space(), b.deny())
+	b.expectUnchanged(b.newNamespace(), b.newDenyPolicy())
 
-	b.patch(b.deny(), "curl", `{"metadata":{"labels":{"croft.dev/tenant":"other"}}}`)
-	changes = b.apply(apply.Configured, b.deny())
+	b.patchObject(b.newDenyPolicy(), "curl", `{"metadata":{"labels":{"croft.dev/tenant":"other"}}}`)
+	changes = b.applyObjects(apply.Configured, b.newDenyPolicy())
 	if len(changes[0].RevertedManagers) != 1 || changes[0].RevertedManagers[0] != "curl" {
 		b.Errorf("undid %v", changes[0].RevertedManagers)
 	}
-	b.settled(b.space(), b.deny())
+	b.expectUnchanged(b.newNamespace(), b.newDenyPolicy())
 }
 
-func ruleTakenAway(b *bench) {
-	b.apply(apply.Created, b.space(), b.deny())
+func testAddedRule(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace(), b.newDenyPolicy())
 	for _, manager := range []string{"kubectl-edit", "croft"} {
-		b.patch(b.deny(), manager, `{"metadata":{"annotations":{"note":"mine"}},"spec":{"ingress":[{}]}}`)
-		b.apply(apply.Configured, b.deny())
-		live := b.deny()
-		b.get(live)
+		b.patchObject(b.newDenyPolicy(), manager, `{"metadata":{"annotations":{"note":"mine"}},"spec":{"ingress":[{}]}}`)
+		b.applyObjects(apply.Configured, b.newDenyPolicy())
+		live := b.newDenyPolicy()
+		b.getObject(live)
 		if len(live.Spec.Ingress) != 0 {
 			b.Errorf("added as %s, ingress = %v", manager, live.Spec.Ingress)
 		}
 		if live.Annotations["note"] != "mine" {
 			b.Error("somebody's annotation was taken away")
 		}
-		b.settled(b.deny())
+		b.expectUnchanged(b.newDenyPolicy())
 	}
 }
 
-func takenOverFromKubectl(b *bench) {
-	b.apply(apply.Created, b.space())
-	theirs := b.deny()
+func testKubectlTakeover(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace())
+	theirs := b.newDenyPolicy()
 	theirs.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
 	if err := b.client.Create(b.Context(), theirs, client.FieldOwner("kubectl")); err != nil {
 		b.Fatal(err)
 	}
-	b.apply(apply.Configured, b.deny())
-	live := b.deny()
-	b.get(live)
+	b.applyObjects(apply.Configured, b.newDenyPolicy())
+	live := b.newDenyPolicy()
+	b.getObject(live)
 	if len(live.Spec.Ingress) != 0 {
 		b.Errorf("ingress = %v", live.Spec.Ingress)
 	}
-	b.settled(b.deny())
+	b.expectUnchanged(b.newDenyPolicy())
 }
 
-func labelLeft(b *bench) {
-	b.apply(apply.Created, b.space(), b.deny())
-	b.patch(b.deny(), "helm", `{"metadata":{"labels":{"team":"a"}}}`)
-	b.patch(b.space(), "helm", `{"metadata":{"labels":{"istio-injection":"enabled"},"annotations":{"x":"y"}}}`)
-	b.settled(b.space(), b.deny())
+func testKeptLabel(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace(), b.newDenyPolicy())
+	b.patchObject(b.newDenyPolicy(), "helm", `{"metadata":{"labels":{"team":"a"}}}`)
+	b.patchObject(b.newNamespace(), "helm", `{"metadata":{"labels":{"istio-injection":"enabled"},"annotations":{"x":"y"}}}`)
+	b.expectUnchanged(b.newNamespace(), b.newDenyPolicy())
 }
 
-func statusIsNoDrift(b *bench) {
-	b.apply(apply.Created, b.space(), b.quota("cpu"))
-	live := b.quota()
-	b.get(live)
+func testStatusWithoutDrift(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace(), b.newQuota("cpu"))
+	live := b.newQuota()
+	b.getObject(live)
 	live.Status.Hard = live.Spec.Hard
 	live.Status.Used = corev1.ResourceList{"cpu": resource.MustParse("500m")}
 	if err := b.client.Status().Update(b.Context(), live); err != nil {
 		b.Fatal(err)
 	}
-	b.settled(b.quota("cpu"))
+	b.expectUnchanged(b.newQuota("cpu"))
 }
 
-func abandonedGoes(b *bench) {
-	space := b.space()
+func testAbandonedFields(b *bench) {
+	space := b.newNamespace()
 	space.Labels[v1alpha1.CostCodeLabel] = "org1"
-	b.apply(apply.Created, space, b.quota("cpu", "pods"))
-	b.apply(apply.Configured, b.space(), b.quota("cpu"))
-	live, quota := b.space(), b.quota()
-	b.get(live)
-	b.get(quota)
+	b.applyObjects(apply.Created, space, b.newQuota("cpu", "pods"))
+	b.applyObjects(apply.Configured, b.newNamespace(), b.newQuota("cpu"))
+	live, quota := b.newNamespace(), b.newQuota()
+	b.getObject(live)
+	b.getObject(quota)
 	if _, ok := live.Labels[v1alpha1.CostCodeLabel]; ok {
 		b.Error("a label that is wanted no longer is still there")
 	}
 	if len(quota.Spec.Hard) != 1 {
 		b.Errorf("hard = %v", quota.Spec.Hard)
 	}
-	b.settled(b.space(), b.quota("cpu"))
+	b.expectUnchanged(b.newNamespace(), b.newQuota("cpu"))
 }
 
-func roleChanged(b *bench) {
-	b.apply(apply.Created, b.space(), b.binding("view"))
-	b.apply(apply.Recreated, b.binding("edit"))
-	b.settled(b.binding("edit"))
+func testChangedRole(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace(), b.newBinding("view"))
+	b.applyObjects(apply.Recreated, b.newBinding("edit"))
+	b.expectUnchanged(b.newBinding("edit"))
 
 	// A binding that croft did not create is not deleted to change its role.
-	theirs := b.binding("view")
+	theirs := b.newBinding("view")
 	theirs.Name, theirs.Labels = "theirs", nil
 	if err := b.client.Create(b.Context(), theirs); err != nil {
 		b.Fatal(err)
 	}
-	wanted := b.binding("edit")
+	wanted := b.newBinding("edit")
 	wanted.Name = "theirs"
 	if _, err := b.applier.Apply(b.Context(), wanted); !apierrors.IsInvalid(err) {
 		b.Errorf("err = %v, want Invalid", err)
 	}
 }
 
-func diffChangesNothing(b *bench) {
+func testDiffWritesNothing(b *bench) {
 	diff := func(objects ...client.Object) string {
 		b.Helper()
 		differences, err := b.applier.Diff(b.Context(), objects...)
@@ -137,22 +137,22 @@ func diffChangesNothing(b *bench) {
 		}
 		return differences.String()
 	}
-	if text := diff(b.space(), b.deny()); !strings.Contains(text, "+kind: NetworkPolicy\n") {
+	if text := diff(b.newNamespace(), b.newDenyPolicy()); !strings.Contains(text, "+kind: NetworkPolicy\n") {
 		b.Errorf("before anything is there:\n%s", text)
 	}
-	b.apply(apply.Created, b.space(), b.deny(), b.quota("cpu"))
-	if text := diff(b.space(), b.deny(), b.quota("cpu")); text != "" {
+	b.applyObjects(apply.Created, b.newNamespace(), b.newDenyPolicy(), b.newQuota("cpu"))
+	if text := diff(b.newNamespace(), b.newDenyPolicy(), b.newQuota("cpu")); text != "" {
 		b.Errorf("of what stands:\n%s", text)
 	}
-	b.patch(b.deny(), "kubectl-edit", `{"spec":{"ingress":[{}]}}`)
-	text := diff(b.deny(), b.quota("cpu", "pods"))
+	b.patchObject(b.newDenyPolicy(), "kubectl-edit", `{"spec":{"ingress":[{}]}}`)
+	text := diff(b.newDenyPolicy(), b.newQuota("cpu", "pods"))
 	for _, line := range []string{"-  ingress:\n", "-  - {}\n", "+    pods: \"1\"\n"} {
 		if !strings.Contains(text, line) {
 			b.Errorf("no line %q in:\n%s", line, text)
 		}
 	}
-	live := b.deny()
-	b.get(live)
+	live := b.newDenyPolicy()
+	b.getObject(live)
 	if len(live.Spec.Ingress) != 1 {
 		b.Error("the diff changed something")
 	}

@@ -174,8 +174,8 @@ const variants = 16
 // fewPlatformStays.
 const platformStays, fewPlatformStays = 8, 3
 
-// next returns a random valid estate. It replaces the platform only now and then.
-func (w *walker) next(step int) (parts []part, err error) {
+// generateEstate returns a random valid estate. It replaces the platform only now and then.
+func (w *walker) generateEstate(step int) (parts []part, err error) {
 	stays := platformStays
 	if !sandbox.All() {
 		stays = fewPlatformStays
@@ -184,18 +184,18 @@ func (w *walker) next(step int) (parts []part, err error) {
 		moved := step == 0 || w.random.IntN(stays) == 0
 		file := fields{
 			"platform":          w.last["platform"],
-			"secondaryNetworks": w.one("secondaryNetworks", w.networks),
-			"pools":             w.one("pools", w.pools),
-			"tenants":           w.one("tenants", w.tenants),
+			"secondaryNetworks": w.pickVariant("secondaryNetworks", w.generateNetworks),
+			"pools":             w.pickVariant("pools", w.generatePools),
+			"tenants":           w.pickVariant("tenants", w.generateTenants),
 		}
 		if moved {
-			file["platform"] = w.setNextDialect(w.one("platform", w.platform).(fields))
+			file["platform"] = w.setNextDialect(w.pickVariant("platform", w.generatePlatform).(fields))
 		}
-		d, e, ok := build(file)
+		d, e, ok := buildEstate(file)
 		if !ok {
 			continue
 		}
-		if parts = partsOf(d, e, moved && w.n == 0, w.n == 0); w.valid(parts) {
+		if parts = listParts(d, e, moved && w.n == 0, w.n == 0); w.hasValidObjects(parts) {
 			w.last = file
 			return parts, nil
 		}
@@ -203,19 +203,19 @@ func (w *walker) next(step int) (parts []part, err error) {
 	return nil, fmt.Errorf("walker %d, step %d: no estate is valid", w.n, step)
 }
 
-// one returns one of the variants of a part. Each is valid in an estate with few other
+// pickVariant returns one of the variants of a part. Each is valid in an estate with few other
 // fields.
-func (w *walker) one(kind string, choose func() any) any {
+func (w *walker) pickVariant(kind string, choose func() any) any {
 	for len(w.variants[kind]) < variants {
-		file := parse(plain)
-		file["pools"] = fields{w.name(): fields{}}
+		file := parseFields(plain)
+		file["pools"] = fields{w.makeName(): fields{}}
 		file[kind] = choose()
 		// Every other variant is the previous one with few omissions: two very different
 		// estates would cause many writes for any reason.
 		if n := len(w.variants[kind]); n%2 == 1 {
-			file[kind] = thin(w.random, w.variants[kind][n-1], littleLeaves)
+			file[kind] = omitLeaves(w.random, w.variants[kind][n-1], littleLeaves)
 		}
-		if _, _, ok := build(file); ok {
+		if _, _, ok := buildEstate(file); ok {
 			w.variants[kind] = append(w.variants[kind], file[kind])
 		}
 	}
@@ -224,7 +224,7 @@ func (w *walker) one(kind string, choose func() any) any {
 
 const plain = "platform: {clusterName: plain, tenantDomain: tenants.example.org, nodeClass: {aws: {role: nodes}}}"
 
-func build(file fields) (*manifest.Declaration, *estate.Estate, bool) {
+func buildEstate(file fields) (*manifest.Declaration, *estate.Estate, bool) {
 	text, err := yaml.Marshal(file)
 	if err != nil {
 		panic(err) // it contains plain values only
@@ -237,11 +237,11 @@ func build(file fields) (*manifest.Declaration, *estate.Estate, bool) {
 	return d, e, len(problems) == 0
 }
 
-// valid reports whether the API server accepts all objects unchanged.
-func (w *walker) valid(parts []part) bool {
+// hasValidObjects reports whether the API server accepts all objects unchanged.
+func (w *walker) hasValidObjects(parts []part) bool {
 	for _, p := range parts {
 		for _, o := range p.objects {
-			if _, err := w.reference(o); err != nil {
+			if _, err := w.readReference(o); err != nil {
 				return false
 			}
 		}
@@ -249,10 +249,10 @@ func (w *walker) valid(parts []part) bool {
 	return true
 }
 
-func (w *walker) name() string { return fmt.Sprintf("t%d", w.n) }
+func (w *walker) makeName() string { return fmt.Sprintf("t%d", w.n) }
 
-func (w *walker) platform() any {
-	platform := w.some(platformFields)
+func (w *walker) generatePlatform() any {
+	platform := w.omitFields(platformFields)
 	if w.random.IntN(2) == 0 {
 		platform["placement"] = "Gatekeeper"
 	}
@@ -266,47 +266,47 @@ func (w *walker) setNextDialect(platform fields) fields {
 	if declared, ok := platform["network"].(fields); ok {
 		maps.Copy(network, declared)
 	}
-	maps.Copy(network, parse(dialects[(w.n+walkers*w.platforms)%len(dialects)]))
+	maps.Copy(network, parseFields(dialects[(w.n+walkers*w.platforms)%len(dialects)]))
 	w.platforms++
 	platform = maps.Clone(platform)
 	platform["network"] = network
 	return platform
 }
 
-func (w *walker) networks() any {
-	return fields{"telco": w.some(networkFields)}
+func (w *walker) generateNetworks() any {
+	return fields{"telco": w.omitFields(networkFields)}
 }
 
-func (w *walker) pools() any {
-	return fields{w.name(): w.some(poolFields[w.n%len(poolFields)])}
+func (w *walker) generatePools() any {
+	return fields{w.makeName(): w.omitFields(poolFields[w.n%len(poolFields)])}
 }
 
-func (w *walker) tenants() any {
-	tenant := w.some(tenantFields)
-	tenant["pool"] = w.name()
+func (w *walker) generateTenants() any {
+	tenant := w.omitFields(tenantFields)
+	tenant["pool"] = w.makeName()
 	if w.random.IntN(4) == 0 {
-		tenant["namespaces"] = []any{w.name(), w.name() + "-test"}
+		tenant["namespaces"] = []any{w.makeName(), w.makeName() + "-test"}
 	}
-	return fields{w.name(): tenant}
+	return fields{w.makeName(): tenant}
 }
 
-// some omits random fields of a text, except for those in kept.
-func (w *walker) some(text string) fields {
-	thinned, _ := thin(w.random, parse(text), muchLeaves).(fields)
+// omitFields omits random fields of a text, except for those in kept.
+func (w *walker) omitFields(text string) fields {
+	thinned, _ := omitLeaves(w.random, parseFields(text), muchLeaves).(fields)
 	return thinned
 }
 
 // One of this many fields and elements is omitted.
 const muchLeaves, littleLeaves = 4, 25
 
-func thin(r *rand.Rand, v any, odds int) any {
+func omitLeaves(r *rand.Rand, v any, odds int) any {
 	leaves := func() bool { return r.IntN(odds) == 0 }
 	switch v := v.(type) {
 	case fields:
 		left := fields{}
 		for _, field := range slices.Sorted(maps.Keys(v)) {
 			if slices.Contains(kept, field) || !leaves() {
-				left[field] = thin(r, v[field], odds)
+				left[field] = omitLeaves(r, v[field], odds)
 			}
 		}
 		if left["schedule"] == nil || left["duration"] == nil { // one requires the other
@@ -318,10 +318,10 @@ func thin(r *rand.Rand, v any, odds int) any {
 		if len(v) == 0 {
 			return v
 		}
-		left := []any{thin(r, v[0], odds)}
+		left := []any{omitLeaves(r, v[0], odds)}
 		for _, element := range v[1:] {
 			if !leaves() {
-				left = append(left, thin(r, element, odds))
+				left = append(left, omitLeaves(r, element, odds))
 			}
 		}
 		if odds == littleLeaves {
@@ -334,7 +334,7 @@ func thin(r *rand.Rand, v any, odds int) any {
 	}
 }
 
-func parse(text string) fields {
+func parseFields(text string) fields {
 	parsed := fields{}
 	if err := yaml.Unmarshal([]byte(text), &parsed); err != nil {
 		panic(err) // the text is a constant above
@@ -342,7 +342,7 @@ func parse(text string) fields {
 	return parsed
 }
 
-func eventually(t *testing.T, do func() error) {
+func awaitSuccess(t *testing.T, do func() error) {
 	t.Helper()
 	var last error
 	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {

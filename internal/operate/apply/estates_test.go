@@ -57,8 +57,8 @@ func TestEstates(t *testing.T) {
 		t.Fatal(err)
 	}
 	ground := &ground{T: t, admin: admin, references: map[string]*unstructured.Unstructured{}}
-	ground.serve(apiextensionsv1.ClusterScoped, apply.GatekeeperConstraintKinds...) // Gatekeeper creates these kinds from templates
-	ground.serve(apiextensionsv1.NamespaceScoped, gitops.Receiver)                  // no available module contains its CRD
+	ground.serveKinds(apiextensionsv1.ClusterScoped, apply.GatekeeperConstraintKinds...) // Gatekeeper creates these kinds from templates
+	ground.serveKinds(apiextensionsv1.NamespaceScoped, gitops.Receiver)                  // no available module contains its CRD
 	if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestEstates(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.applier = apply.New(c)
-		all.Go(w.walk)
+		all.Go(w.applyEstates)
 	}
 	all.Wait()
 	t.Logf("compared %d objects of %d kinds with %d references; %d changes were refused for fields that cannot change",
@@ -120,22 +120,22 @@ type walker struct {
 	stood map[apply.Owner][]client.Object
 }
 
-func (w *walker) walk() {
+func (w *walker) applyEstates() {
 	steps := fewPairs / walkers
 	if sandbox.All() {
 		steps = pairs / walkers
 	}
 	for step := range steps {
-		parts, err := w.next(step)
+		parts, err := w.generateEstate(step)
 		if err != nil {
 			w.Error(err)
 			return
 		}
 		for _, part := range parts {
-			w.stand(part)
+			w.applyPart(part)
 		}
 		if step%inspected == 0 {
-			w.inspect(parts)
+			w.inspectParts(parts)
 		}
 	}
 }
@@ -148,9 +148,9 @@ type part struct {
 	objects []client.Object
 }
 
-// partsOf returns the parts of an estate. Only the first walker gets the objects that exist
+// listParts returns the parts of an estate. Only the first walker gets the objects that exist
 // once for all walkers.
-func partsOf(d *manifest.Declaration, e *estate.Estate, platform, first bool) []part {
+func listParts(d *manifest.Declaration, e *estate.Estate, platform, first bool) []part {
 	var parts []part
 	if platform {
 		parts = append(parts, part{apply.OfPlatform(), true, wall.PlatformObjects(&e.Platform)})
@@ -171,15 +171,15 @@ func partsOf(d *manifest.Declaration, e *estate.Estate, platform, first bool) []
 	return parts
 }
 
-// stand applies a part as controllers do, and compares the result.
-func (w *walker) stand(p part) {
+// applyPart applies a part as controllers do, and compares the result.
+func (w *walker) applyPart(p part) {
 	changes, err := w.applier.Apply(w.Context(), p.objects...)
 	if err != nil && !apierrors.IsInvalid(err) {
 		w.Error(err)
 		return
 	}
 	if p.prunes {
-		w.prune(p)
+		w.prunePart(p)
 	}
 	for i, change := range changes {
 		switch change.Action {
@@ -188,14 +188,14 @@ func (w *walker) stand(p part) {
 			w.immutable++
 			w.mu.Unlock()
 		default:
-			w.compare(p.objects[i], change)
+			w.compareObject(p.objects[i], change)
 		}
 	}
 }
 
-// prune deletes the owner's objects that are no longer desired. It skips kinds without
+// prunePart deletes the owner's objects that are no longer desired. It skips kinds without
 // objects, to save requests.
-func (w *walker) prune(p part) {
+func (w *walker) prunePart(p part) {
 	wanted := map[apply.Ref]bool{}
 	for _, o := range p.objects {
 		wanted[apply.RefOf(o)] = true
@@ -221,19 +221,19 @@ func (w *walker) prune(p part) {
 	w.stood[p.owner] = p.objects
 }
 
-func (w *walker) compare(o client.Object, change apply.Change) {
+func (w *walker) compareObject(o client.Object, change apply.Change) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(change.GroupVersionKind)
 	if err := w.admin.Get(w.Context(), change.NamespacedName, live); err != nil {
 		w.Error(err)
 		return
 	}
-	reference, err := w.reference(o)
+	reference, err := w.readReference(o)
 	if err != nil {
 		w.Error(err)
 		return
 	}
-	if diff := cmp.Diff(content(reference), content(live)); diff != "" {
+	if diff := cmp.Diff(readContent(reference), readContent(live)); diff != "" {
 		w.Errorf("%s, and stands as it would not in a new cluster (-new +stands):\n%s", change, diff)
 	}
 	w.mu.Lock()
@@ -241,8 +241,8 @@ func (w *walker) compare(o client.Object, change apply.Change) {
 	w.compared++
 }
 
-// inspect fails the test if Apply would write anything, or if Diff shows a difference.
-func (w *walker) inspect(parts []part) {
+// inspectParts fails the test if Apply would write anything, or if Diff shows a difference.
+func (w *walker) inspectParts(parts []part) {
 	for _, p := range parts {
 		before := w.writes.Load()
 		changes, err := w.applier.Apply(w.Context(), p.objects...)
@@ -258,8 +258,8 @@ func (w *walker) inspect(parts []part) {
 	}
 }
 
-// reference returns the API server's result of creating an object.
-func (g *ground) reference(o client.Object) (*unstructured.Unstructured, error) {
+// readReference returns the API server's result of creating an object.
+func (g *ground) readReference(o client.Object) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (g *ground) reference(o client.Object) (*unstructured.Unstructured, error) 
 	} else {
 		fresh.SetNamespace(elsewhere)
 	}
-	if err := g.create(fresh); err != nil {
+	if err := g.createDryRun(fresh); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
@@ -294,9 +294,9 @@ func (g *ground) reference(o client.Object) (*unstructured.Unstructured, error) 
 	return fresh, nil
 }
 
-// create creates an object in a dry run. There is one Platform, with a fixed name, so an
+// createDryRun creates an object in a dry run. There is one Platform, with a fixed name, so an
 // existing one is replaced as a whole.
-func (g *ground) create(o *unstructured.Unstructured) error {
+func (g *ground) createDryRun(o *unstructured.Unstructured) error {
 	if o.GetKind() != "Platform" {
 		return g.admin.Create(g.Context(), o, client.DryRunAll)
 	}
@@ -313,8 +313,8 @@ func (g *ground) create(o *unstructured.Unstructured) error {
 	return g.admin.Update(g.Context(), o, client.DryRunAll)
 }
 
-// content returns an object without the fields that differ between any two objects.
-func content(o *unstructured.Unstructured) map[string]any {
+// readContent returns an object without the fields that differ between any two objects.
+func readContent(o *unstructured.Unstructured) map[string]any {
 	o = o.DeepCopy()
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	delete(labels, corev1.LabelMetadataName)
@@ -336,8 +336,8 @@ func content(o *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// serve makes the API server serve kinds that accept any field.
-func (g *ground) serve(scope apiextensionsv1.ResourceScope, kinds ...schema.GroupVersionKind) {
+// serveKinds makes the API server serve kinds that accept any field.
+func (g *ground) serveKinds(scope apiextensionsv1.ResourceScope, kinds ...schema.GroupVersionKind) {
 	for _, kind := range kinds {
 		plural := strings.ToLower(kind.Kind)
 		definition := &unstructured.Unstructured{Object: map[string]any{
@@ -357,7 +357,7 @@ func (g *ground) serve(scope apiextensionsv1.ResourceScope, kinds ...schema.Grou
 		}
 	}
 	for _, kind := range kinds {
-		eventually(g.T, func() error {
+		awaitSuccess(g.T, func() error {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind)
 			return g.admin.List(g.Context(), list)

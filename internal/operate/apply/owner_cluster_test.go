@@ -14,11 +14,11 @@ import (
 	"croft.dev/croft/internal/operate/apply"
 )
 
-func prunesOnlyOurs(b *bench) {
-	kept, dropped, forged, others := b.deny(), b.deny(), b.deny(), b.deny()
+func testPruneOwnOnly(b *bench) {
+	kept, dropped, forged, others := b.newDenyPolicy(), b.newDenyPolicy(), b.newDenyPolicy(), b.newDenyPolicy()
 	dropped.Name, forged.Name, others.Name = "dropped", "forged", "others"
 	others.Labels[v1alpha1.TenantLabel] = "somebody-else"
-	b.apply(apply.Created, b.space(), kept, dropped, others)
+	b.applyObjects(apply.Created, b.newNamespace(), kept, dropped, others)
 	if err := b.client.Create(b.Context(), forged, client.FieldOwner("kubectl")); err != nil {
 		b.Fatal(err)
 	}
@@ -30,16 +30,16 @@ func prunesOnlyOurs(b *bench) {
 		b.Errorf("changes = %v, want only dropped", changes)
 	}
 	for _, o := range []client.Object{kept, forged, others} {
-		b.get(o)
+		b.getObject(o)
 	}
 }
 
-func refusedAdoptedReleased(b *bench) {
+func testAdoptionAndRelease(b *bench) {
 	there := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace, Labels: map[string]string{"team": "a"}}}
 	if err := b.client.Create(b.Context(), there); err != nil {
 		b.Fatal(err)
 	}
-	all := []client.Object{b.space(), b.deny(), b.binding("view")}
+	all := []client.Object{b.newNamespace(), b.newDenyPolicy(), b.newBinding("view")}
 	changes, err := b.applier.Apply(b.Context(), all...)
 	var refused *apply.NamespaceNotOwnedError
 	if !errors.As(err, &refused) || refused.Namespace != b.namespace || refused.Owner != "" {
@@ -52,63 +52,65 @@ func refusedAdoptedReleased(b *bench) {
 		b.Errorf("changes = %v", changes)
 	}
 
-	b.patch(there, "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"`+b.tenant+`"}}}`)
+	b.patchObject(there, "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"`+b.tenant+`"}}}`)
 	changes, err = b.applier.Apply(b.Context(), all...)
 	if err != nil || changes[0].Action != apply.Adopted {
 		b.Fatalf("changes = %v, %v", changes, err)
 	}
-	b.settled(all...)
-	b.get(there)
+	b.expectUnchanged(all...)
+	b.getObject(there)
 	if _, ok := there.Annotations[v1alpha1.CreatedAnnotation]; ok {
 		b.Error("an adopted namespace is marked as created")
 	}
 	// Marks are removed regardless of who wrote them.
-	b.patch(there, "kubectl-edit", `{"metadata":{"annotations":{"croft.dev/rules.pools":"apps"},"labels":{"croft.dev/placement":"Gatekeeper"}}}`)
+	b.patchObject(there, "kubectl-edit", `{"metadata":{"annotations":{"croft.dev/rules.pools":"apps"},"labels":{"croft.dev/placement":"Gatekeeper"}}}`)
 
 	if _, err := b.applier.Withdraw(b.Context(), there, b.tenant, v1alpha1.DeletionDelete); err != nil {
 		b.Fatal(err)
 	}
 	released := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}
-	b.get(released)
+	b.getObject(released)
 	if released.DeletionTimestamp != nil || len(released.Annotations) != 0 || len(released.Labels) != 2 || released.Labels["team"] != "a" {
 		b.Errorf("released with labels %v and annotations %v", released.Labels, released.Annotations)
 	}
-	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(b.deny()), b.deny()); !apierrors.IsNotFound(err) {
+	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(b.newDenyPolicy()), b.newDenyPolicy()); !apierrors.IsNotFound(err) {
 		b.Errorf("the NetworkPolicy: %v, want it gone", err)
 	}
 }
 
-func othersRefused(b *bench) {
-	b.apply(apply.Created, b.space())
+func testOthersRefused(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace())
 	thief := *b
 	thief.tenant = "thief"
-	_, err := b.applier.Apply(b.Context(), thief.space())
+	_, err := b.applier.Apply(b.Context(), thief.newNamespace())
 	var refused *apply.NamespaceNotOwnedError
 	if !errors.As(err, &refused) || refused.Owner != b.tenant {
 		b.Fatalf("err = %v", err)
 	}
-	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"thief"}}}`)
-	changes, err := b.applier.Apply(b.Context(), thief.space())
+	b.patchObject(b.newNamespace(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/adopt":"thief"}}}`)
+	changes, err := b.applier.Apply(b.Context(), thief.newNamespace())
 	if err != nil || changes[0].Action != apply.Adopted {
 		b.Fatalf("changes = %v, %v", changes, err)
 	}
-	live := b.space()
-	b.get(live)
+	live := b.newNamespace()
+	b.getObject(live)
 	if _, ok := live.Annotations[v1alpha1.CreatedAnnotation]; ok {
 		b.Error("an adopted namespace is still marked as created")
 	}
-	if _, err := b.applier.Apply(b.Context(), b.space()); !errors.As(err, &refused) || refused.Owner != "thief" {
+	if _, err := b.applier.Apply(b.Context(), b.newNamespace()); !errors.As(err, &refused) || refused.Owner != "thief" {
 		b.Errorf("err = %v", err)
 	}
 }
 
-func unlabelledHealed(b *bench) {
-	b.apply(apply.Created, b.space())
-	unlabel := func() { b.patch(b.space(), "kubectl-label", `{"metadata":{"labels":{"croft.dev/tenant":null}}}`) }
+func testUnlabelledNamespace(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace())
+	unlabel := func() {
+		b.patchObject(b.newNamespace(), "kubectl-label", `{"metadata":{"labels":{"croft.dev/tenant":null}}}`)
+	}
 	refused := func(by *bench, what string) {
 		b.Helper()
 		var notOwned *apply.NamespaceNotOwnedError
-		if _, err := by.applier.Apply(b.Context(), by.space()); !errors.As(err, &notOwned) {
+		if _, err := by.applier.Apply(b.Context(), by.newNamespace()); !errors.As(err, &notOwned) {
 			b.Errorf("%s: err = %v, want it refused", what, err)
 		}
 	}
@@ -117,10 +119,10 @@ func unlabelledHealed(b *bench) {
 
 	unlabel()
 	refused(&thief, "by a tenant that never had it")
-	b.apply(apply.Configured, b.space())
-	b.settled(b.space())
-	live := b.space()
-	b.get(live)
+	b.applyObjects(apply.Configured, b.newNamespace())
+	b.expectUnchanged(b.newNamespace())
+	live := b.newNamespace()
+	b.getObject(live)
 	if live.Annotations[v1alpha1.CreatedAnnotation] != "true" {
 		b.Error("the namespace is not croft's to delete any more")
 	}
@@ -128,7 +130,7 @@ func unlabelledHealed(b *bench) {
 	// Another manager's annotation is no proof of ownership, nor is one on a namespace that
 	// was recreated.
 	unlabel()
-	b.patch(b.space(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/owner":"thief"}}}`)
+	b.patchObject(b.newNamespace(), "kubectl-annotate", `{"metadata":{"annotations":{"croft.dev/owner":"thief"}}}`)
 	refused(&thief, "by the tenant that a forged annotation names")
 	refused(b, "by the tenant that another annotation named before")
 	forged := thief
@@ -141,10 +143,10 @@ func unlabelledHealed(b *bench) {
 	refused(&forged, "with every annotation forged")
 }
 
-func noAccessWithoutWalls(b *bench) {
-	broken := b.deny()
+func testNoAccessWithoutWalls(b *bench) {
+	broken := b.newDenyPolicy()
 	broken.Spec.PolicyTypes = []networkingv1.PolicyType{"Sideways"}
-	changes, err := b.applier.Apply(b.Context(), b.space(), broken, b.quota("cpu"), b.binding("view"))
+	changes, err := b.applier.Apply(b.Context(), b.newNamespace(), broken, b.newQuota("cpu"), b.newBinding("view"))
 	if !apierrors.IsInvalid(errors.Unwrap(changes[1].Err)) || !strings.Contains(err.Error(), "NetworkPolicy "+b.namespace+"/deny: ") {
 		b.Errorf("err = %v", err)
 	}
@@ -155,9 +157,9 @@ func noAccessWithoutWalls(b *bench) {
 	}
 }
 
-// rulesCarried fails if the tenants of an older croft, or retained ones, lack rules, if
+// testCarriedRules fails if the tenants of an older croft, or retained ones, lack rules, if
 // existing rules are overwritten, or if a namespace without a tenant gets rules.
-func rulesCarried(b *bench) {
+func testCarriedRules(b *bench) {
 	const pools, tenant = v1alpha1.RulesAnnotationPrefix + "pools", v1alpha1.RulesAnnotationPrefix + "tenant"
 	free := b.namespace + "-free"
 	for name, labels := range map[string]map[string]string{b.namespace: {v1alpha1.TenantLabel: b.tenant}, free: nil} {

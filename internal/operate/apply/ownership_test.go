@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-func entry(manager string, op metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
+func newEntry(manager string, op metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
 	e := metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: op, Subresource: subresource,
 		APIVersion: "networking.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{},
@@ -23,7 +23,7 @@ const (
 )
 
 func TestOwnership(t *testing.T) {
-	ours := entry("croft", applied, "", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:podSelector":{}}}`)
+	ours := newEntry("croft", applied, "", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:podSelector":{}}}`)
 	for _, test := range []struct {
 		name      string
 		kind      string
@@ -34,48 +34,48 @@ func TestOwnership(t *testing.T) {
 		{"croft alone", "NetworkPolicy", []metav1.ManagedFieldsEntry{ours}, nil, `{}`},
 		{
 			"a field added", "NetworkPolicy",
-			[]metav1.ManagedFieldsEntry{ours, entry("kubectl-edit", updated, "", `{"f:spec":{"f:ingress":{}}}`)},
+			[]metav1.ManagedFieldsEntry{ours, newEntry("kubectl-edit", updated, "", `{"f:spec":{"f:ingress":{}}}`)},
 			[]string{"kubectl-edit"}, `{"f:spec":{"f:ingress":{}}}`,
 		},
 		{
 			"an annotation added along", "NetworkPolicy",
-			[]metav1.ManagedFieldsEntry{ours, entry("kubectl", applied, "", `{"f:metadata":{"f:annotations":{"f:x":{}}},"f:spec":{"f:ingress":{}}}`)},
+			[]metav1.ManagedFieldsEntry{ours, newEntry("kubectl", applied, "", `{"f:metadata":{"f:annotations":{"f:x":{}}},"f:spec":{"f:ingress":{}}}`)},
 			[]string{"kubectl"}, `{"f:spec":{"f:ingress":{}}}`,
 		},
 		{
 			"notes and status of controllers", "NodePool",
 			[]metav1.ManagedFieldsEntry{
 				ours,
-				entry("karpenter", updated, "", `{"f:metadata":{"f:annotations":{"f:hash":{}}}}`),
-				entry("karpenter", updated, "status", `{"f:status":{"f:nodes":{}}}`),
+				newEntry("karpenter", updated, "", `{"f:metadata":{"f:annotations":{"f:hash":{}}}}`),
+				newEntry("karpenter", updated, "status", `{"f:status":{"f:nodes":{}}}`),
 			},
 			nil, `{}`,
 		},
 		{
 			"the limit that holds launches", "NodePool",
 			[]metav1.ManagedFieldsEntry{
-				ours, entry("croft-launches", applied, "", `{"f:metadata":{"f:annotations":{"f:croft.dev/refused-launches":{}}},"f:spec":{"f:limits":{"f:croft.dev/launches":{}}}}`),
+				ours, newEntry("croft-launches", applied, "", `{"f:metadata":{"f:annotations":{"f:croft.dev/refused-launches":{}}},"f:spec":{"f:limits":{"f:croft.dev/launches":{}}}}`),
 			},
 			nil, `{}`,
 		},
 		{
 			"another limit", "NodePool",
-			[]metav1.ManagedFieldsEntry{ours, entry("kubectl", applied, "", `{"f:spec":{"f:limits":{"f:cpu":{}}}}`)},
+			[]metav1.ManagedFieldsEntry{ours, newEntry("kubectl", applied, "", `{"f:spec":{"f:limits":{"f:cpu":{}}}}`)},
 			[]string{"kubectl"}, `{"f:spec":{"f:limits":{"f:cpu":{}}}}`,
 		},
 		{
 			"a subresource with rights of its own", "Deployment",
-			[]metav1.ManagedFieldsEntry{ours, entry("hpa", updated, "scale", `{"f:spec":{"f:replicas":{}}}`)},
+			[]metav1.ManagedFieldsEntry{ours, newEntry("hpa", updated, "scale", `{"f:spec":{"f:replicas":{}}}`)},
 			nil, `{}`,
 		},
 		{
 			"the finalizers of a namespace", "Namespace",
-			[]metav1.ManagedFieldsEntry{entry("kube-apiserver", updated, "", `{"f:spec":{"f:finalizers":{}}}`)},
+			[]metav1.ManagedFieldsEntry{newEntry("kube-apiserver", updated, "", `{"f:spec":{"f:finalizers":{}}}`)},
 			nil, `{}`,
 		},
 		{
 			"croft's name forged", "NetworkPolicy",
-			[]metav1.ManagedFieldsEntry{ours, entry("croft", updated, "", `{"f:spec":{"f:ingress":{}}}`)},
+			[]metav1.ManagedFieldsEntry{ours, newEntry("croft", updated, "", `{"f:spec":{"f:ingress":{}}}`)},
 			[]string{"croft"}, `{"f:spec":{"f:ingress":{}}}`,
 		},
 	} {
@@ -97,7 +97,7 @@ func TestOwnership(t *testing.T) {
 
 func TestAbandoned(t *testing.T) {
 	o, err := parseOwnership("ResourceQuota", []metav1.ManagedFieldsEntry{
-		entry("croft", applied, "", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:hard":{"f:cpu":{},"f:pods":{}}}}`),
+		newEntry("croft", applied, "", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:hard":{"f:cpu":{},"f:pods":{}}}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +115,10 @@ func TestAbandoned(t *testing.T) {
 }
 
 func TestTakeOver(t *testing.T) {
-	ours := entry("croft", applied, "", `{"f:spec":{"f:podSelector":{}}}`)
-	edit := entry("kubectl-edit", updated, "", `{"f:metadata":{"f:labels":{"f:x":{}}},"f:spec":{"f:ingress":{}}}`)
-	add := entry("curl", updated, "", `{"f:spec":{"f:egress":{}}}`)
-	reports := entry("kcm", updated, "status", `{"f:status":{"f:conditions":{}}}`)
+	ours := newEntry("croft", applied, "", `{"f:spec":{"f:podSelector":{}}}`)
+	edit := newEntry("kubectl-edit", updated, "", `{"f:metadata":{"f:labels":{"f:x":{}}},"f:spec":{"f:ingress":{}}}`)
+	add := newEntry("curl", updated, "", `{"f:spec":{"f:egress":{}}}`)
+	reports := newEntry("kcm", updated, "status", `{"f:status":{"f:conditions":{}}}`)
 
 	got, err := moveForeignFields("NetworkPolicy", "networking.k8s.io/v1", []metav1.ManagedFieldsEntry{edit, ours, add, reports})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("%d entries, want %d", len(got), len(want))
 	}
 	for _, e := range got {
-		if !sameFields(t, e.FieldsV1.GetRawBytes(), want[e.Manager]) {
+		if !equalFields(t, e.FieldsV1.GetRawBytes(), want[e.Manager]) {
 			t.Errorf("%s owns %s, want %s", e.Manager, e.FieldsV1, want[e.Manager])
 		}
 	}
@@ -141,7 +141,7 @@ func TestTakeOver(t *testing.T) {
 
 func TestTakeOverOfWhatCroftNeverApplied(t *testing.T) {
 	got, err := moveForeignFields("NetworkPolicy", "networking.k8s.io/v1", []metav1.ManagedFieldsEntry{
-		entry("kubectl", applied, "", `{"f:spec":{"f:ingress":{}}}`),
+		newEntry("kubectl", applied, "", `{"f:spec":{"f:ingress":{}}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,10 +151,10 @@ func TestTakeOverOfWhatCroftNeverApplied(t *testing.T) {
 	}
 }
 
-func sameFields(t *testing.T, got []byte, want string) bool {
+func equalFields(t *testing.T, got []byte, want string) bool {
 	t.Helper()
 	parse := func(raw []byte) *fieldpath.Set {
-		e := entry("", applied, "", string(raw))
+		e := newEntry("", applied, "", string(raw))
 		set, err := parseFields(e)
 		if err != nil {
 			t.Fatal(err)

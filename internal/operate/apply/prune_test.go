@@ -14,20 +14,22 @@ import (
 	"croft.dev/croft/internal/operate/apply"
 )
 
-// unlisted is a client that cannot list anything.
-type unlisted struct {
+// unlistableClient is a client that cannot list anything.
+type unlistableClient struct {
 	client.Client
 	err error
 }
 
 // Scheme implements client.Client.
-func (unlisted) Scheme() *runtime.Scheme { return runtime.NewScheme() }
+func (unlistableClient) Scheme() *runtime.Scheme { return runtime.NewScheme() }
 
 // RESTMapper implements client.Client.
-func (unlisted) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
+func (unlistableClient) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
 
 // List implements client.Reader.
-func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error { return u.err }
+func (u unlistableClient) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return u.err
+}
 
 // TestPruneWithoutKind fails if kinds that the cluster does not serve, or no longer serves,
 // prevent other kinds from being pruned. TestRights found it: a tenant was not deleted
@@ -42,7 +44,7 @@ func TestPruneWithoutKind(t *testing.T) {
 		"unreachable":    {err: errors.New("connection refused"), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, err := apply.New(unlisted{err: test.err}).Prune(t.Context(), apply.OfTenant("shop"), "", nil, apply.GatekeeperTenantKinds...)
+			changes, err := apply.New(unlistableClient{err: test.err}).Prune(t.Context(), apply.OfTenant("shop"), "", nil, apply.GatekeeperTenantKinds...)
 			if len(changes) > 0 || (err != nil) != test.fails {
 				t.Errorf("%v, %v", changes, err)
 			}

@@ -10,21 +10,21 @@ import (
 	"croft.dev/croft/internal/operate/apply"
 )
 
-// late is a cache that does not have the NetworkPolicies yet.
-type late struct{ client.Client }
+// laggingCache is a cache that does not have the NetworkPolicies yet.
+type laggingCache struct{ client.Client }
 
-func (l late) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (l laggingCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if _, ok := list.(*networkingv1.NetworkPolicyList); ok {
 		return nil
 	}
 	return l.Client.List(ctx, list, opts...)
 }
 
-func releasedWithoutCache(b *bench) {
-	b.apply(apply.Created, b.space(), b.deny())
-	space, deny := b.space(), b.deny()
-	b.get(space)
-	if _, err := apply.NewCached(late{b.client}, b.client).Release(b.Context(), space); err != nil {
+func testReleaseWithoutCache(b *bench) {
+	b.applyObjects(apply.Created, b.newNamespace(), b.newDenyPolicy())
+	space, deny := b.newNamespace(), b.newDenyPolicy()
+	b.getObject(space)
+	if _, err := apply.NewCached(laggingCache{b.client}, b.client).Release(b.Context(), space); err != nil {
 		b.Fatal(err)
 	}
 	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(deny), deny); !apierrors.IsNotFound(err) {

@@ -95,14 +95,14 @@ func TestSurvey(t *testing.T) {
 			}
 			opened := &policies.Items[0]
 			opened.Spec.Ingress = append(opened.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
-			must(t, c.Update(t.Context(), opened, client.FieldOwner("kubectl-edit")))
+			requireNoError(t, c.Update(t.Context(), opened, client.FieldOwner("kubectl-edit")))
 			opened.TypeMeta = metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"}
 			survey(apply.Surveyed{Ref: apply.RefOf(opened), State: apply.Differs, ChangedBy: []string{"kubectl-edit"}})
 
 			for _, o := range objects {
 				if o.GetName() == opened.Name {
-					must(t, c.Delete(t.Context(), opened))
-					must(t, by.write(o))
+					requireNoError(t, c.Delete(t.Context(), opened))
+					requireNoError(t, by.write(o))
 				}
 			}
 			survey()
@@ -112,31 +112,31 @@ func TestSurvey(t *testing.T) {
 			i := slices.IndexFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind == "ResourceQuota" })
 			quota, _ := objects[i].DeepCopyObject().(*corev1.ResourceQuota)
 			quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1000")}
-			must(t, by.write(quota))
+			requireNoError(t, by.write(quota))
 			survey(apply.Surveyed{Ref: apply.RefOf(quota), State: apply.Differs})
 			if !by.options.Rendered {
 				// A retained namespace that left the tenant still has a share.
 				kept, _ := objects[i].DeepCopyObject().(*corev1.ResourceQuota)
 				kept.Namespace = "kept"
-				must(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kept.Namespace}}))
-				must(t, by.write(kept))
+				requireNoError(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kept.Namespace}}))
+				requireNoError(t, by.write(kept))
 				survey()
-				must(t, c.Delete(t.Context(), kept))
+				requireNoError(t, c.Delete(t.Context(), kept))
 			}
-			must(t, by.write(objects[i]))
+			requireNoError(t, by.write(objects[i]))
 			survey()
 
 			// Other managers may set labels, but not remove croft's own label.
 			pool := &karpenterv1.NodePool{}
-			must(t, c.Get(t.Context(), client.ObjectKey{Name: "apps"}, pool))
+			requireNoError(t, c.Get(t.Context(), client.ObjectKey{Name: "apps"}, pool))
 			pool.Labels["example.org/note"] = "seen"
-			must(t, c.Update(t.Context(), pool, client.FieldOwner("tool")))
+			requireNoError(t, c.Update(t.Context(), pool, client.FieldOwner("tool")))
 			survey()
 			delete(pool.Labels, v1alpha1.ManagedByLabel)
-			must(t, c.Update(t.Context(), pool, client.FieldOwner("tool")))
+			requireNoError(t, c.Update(t.Context(), pool, client.FieldOwner("tool")))
 			pool.TypeMeta = metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"}
 			got, err := applier.Survey(t.Context(), by.options, objects...)
-			must(t, err)
+			requireNoError(t, err)
 			if !slices.ContainsFunc(got, func(s apply.Surveyed) bool { return s.Ref == apply.RefOf(pool) && s.State == apply.Differs }) {
 				t.Errorf("a NodePool without croft's mark stands: %v", got)
 			}
@@ -146,7 +146,7 @@ func TestSurvey(t *testing.T) {
 				if o.GetObjectKind().GroupVersionKind().Kind == "Namespace" {
 					continue // no controller would complete the deletion
 				}
-				must(t, c.Delete(t.Context(), o))
+				requireNoError(t, c.Delete(t.Context(), o))
 			}
 		})
 	}
@@ -158,13 +158,13 @@ func TestSurvey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must(t, c.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "quotas"}, Rules: []rbacv1.PolicyRule{
+		requireNoError(t, c.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "quotas"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"resourcequotas"}, Verbs: []string{"get", "list"}}}}))
-		must(t, c.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "quotas"},
+		requireNoError(t, c.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "quotas"},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "jane"}},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "quotas"}}))
 		got, err := apply.New(jane).Survey(t.Context(), apply.SurveyOptions{}, objects...)
-		must(t, err)
+		requireNoError(t, err)
 		for _, s := range got {
 			want := apply.Unreadable
 			if s.Kind == "ResourceQuota" {
@@ -177,7 +177,7 @@ func TestSurvey(t *testing.T) {
 	})
 }
 
-func must(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

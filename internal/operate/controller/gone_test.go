@@ -32,17 +32,17 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// stale is a cache that returns the declared objects as they were when it was created, like
+// staleCache is a cache that returns the declared objects as they were when it was created, like
 // the cache of an operator that has just become the leader.
-type stale struct {
+type staleCache struct {
 	client.Client
 	platforms v1alpha1.PlatformList
 	pools     v1alpha1.PoolList
 	tenants   v1alpha1.TenantList
 }
 
-func newStale(ctx context.Context, cached client.Client, live client.Reader) (*stale, error) {
-	s := &stale{Client: cached}
+func newStaleCache(ctx context.Context, cached client.Client, live client.Reader) (*staleCache, error) {
+	s := &staleCache{Client: cached}
 	for _, list := range []client.ObjectList{&s.platforms, &s.pools, &s.tenants} {
 		if err := live.List(ctx, list); err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func newStale(ctx context.Context, cached client.Client, live client.Reader) (*s
 	return s, nil
 }
 
-func (s *stale) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+func (s *staleCache) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	switch o := o.(type) {
 	case *v1alpha1.Platform:
 		s.platforms.Items[0].DeepCopyInto(o)
@@ -73,7 +73,7 @@ func (s *stale) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return nil
 }
 
-func (s *stale) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (s *staleCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	switch list := list.(type) {
 	case *v1alpha1.PlatformList:
 		s.platforms.DeepCopyInto(list)
@@ -131,7 +131,7 @@ func TestNothingIsMadeForWhatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cached, err := newStale(ctx, m.GetClient(), live)
+	cached, err := newStaleCache(ctx, m.GetClient(), live)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestNothingIsMadeForWhatIsGone(t *testing.T) {
 			}
 		}
 	}
-	store := storeOf(t, cached, live)
+	store := newStore(t, cached, live)
 	applier, recorder := apply.NewCached(cached, live), events.NewFakeRecorder(1000)
 
 	for name, test := range map[string]struct {
@@ -167,7 +167,7 @@ func TestNothingIsMadeForWhatIsGone(t *testing.T) {
 					t.Errorf("%v, %v", result, err)
 				}
 				if test.made == nil {
-					noPolicies(t, live)
+					expectNoPolicies(t, live)
 				} else if err := live.Get(ctx, key, test.made); !apierrors.IsNotFound(err) {
 					t.Errorf("a %T was made, and its owner is gone (%v)", test.made, err)
 				}
@@ -181,8 +181,8 @@ type reconciler interface {
 	Reconcile(context.Context, reconcile.Request) (reconcile.Result, error)
 }
 
-// storeOf returns a Store that has built the estate.
-func storeOf(t *testing.T, cached, live client.Reader) *declared.Store {
+// newStore returns a Store that has built the estate.
+func newStore(t *testing.T, cached, live client.Reader) *declared.Store {
 	t.Helper()
 	store := declared.New(cached, live, clock.RealClock{})
 	go func() { _ = store.Start(t.Context()) }()
@@ -194,7 +194,7 @@ func storeOf(t *testing.T, cached, live client.Reader) *declared.Store {
 	return store
 }
 
-func noPolicies(t *testing.T, c client.Client) {
+func expectNoPolicies(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, kind := range apply.PlatformKinds {
 		list := &metav1.PartialObjectMetadataList{}

@@ -17,22 +17,22 @@ import (
 	"croft.dev/croft/internal/operate/drift"
 )
 
-// pool returns a NodePool with every part of a template, and an EC2NodeClass.
-func pool() drift.Pool {
+// newPool returns a NodePool with every part of a template, and an EC2NodeClass.
+func newPool() drift.Pool {
 	month := 720 * time.Hour
 	n := &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}
 	n.Spec.Template.Labels = map[string]string{"pool": "apps"}
 	n.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "pool", Value: "apps", Effect: corev1.TaintEffectNoExecute}}
 	n.Spec.Template.Spec.NodeClassRef = &karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "apps"}
 	n.Spec.Template.Spec.ExpireAfter = karpenterv1.NillableDuration{Duration: &month}
-	n.Spec.Template.Spec.Requirements = []karpenterv1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "t3a.large", "t3a.xlarge")}
+	n.Spec.Template.Spec.Requirements = []karpenterv1.NodeSelectorRequirementWithMinValues{newRequirement(corev1.LabelInstanceTypeStable, "t3a.large", "t3a.xlarge")}
 	n.Spec.Disruption.ConsolidationPolicy = karpenterv1.ConsolidationPolicyWhenEmpty
 	n.Spec.Disruption.Budgets = []karpenterv1.Budget{{Nodes: "10%"}}
-	return drift.Pool{NodePool: n, Class: class(`{amiFamily: AL2023, amiSelectorTerms: [{alias: al2023@latest}], role: nodes, tags: {a: b},
+	return drift.Pool{NodePool: n, Class: parseClass(`{amiFamily: AL2023, amiSelectorTerms: [{alias: al2023@latest}], role: nodes, tags: {a: b},
 		blockDeviceMappings: [{deviceName: /dev/xvda}, {deviceName: /dev/xvdb}], subnetSelectorTerms: [{id: subnet-1}]}`)}
 }
 
-func class(spec string) *unstructured.Unstructured {
+func parseClass(spec string) *unstructured.Unstructured {
 	fields := map[string]any{}
 	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
 		panic(err)
@@ -40,12 +40,12 @@ func class(spec string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"kind": "EC2NodeClass", "spec": fields}}
 }
 
-func in(key string, values ...string) karpenterv1.NodeSelectorRequirementWithMinValues {
+func newRequirement(key string, values ...string) karpenterv1.NodeSelectorRequirementWithMinValues {
 	return karpenterv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-// nodes returns NodeClaims of these instance types.
-func nodes(types ...string) []karpenterv1.NodeClaim {
+// newNodeClaims returns NodeClaims of these instance types.
+func newNodeClaims(types ...string) []karpenterv1.NodeClaim {
 	all := make([]karpenterv1.NodeClaim, len(types))
 	for i, t := range types {
 		all[i].Labels = map[string]string{corev1.LabelInstanceTypeStable: t, karpenterv1.NodePoolLabelKey: "apps"}
@@ -67,7 +67,7 @@ func TestCompare(t *testing.T) {
 				unstructured.RemoveNestedField(p.Class.Object, "spec", field)
 				return
 			}
-			_ = unstructured.SetNestedField(p.Class.Object, class("{x: " + value + "}").Object["spec"].(map[string]any)["x"], "spec", field)
+			_ = unstructured.SetNestedField(p.Class.Object, parseClass("{x: " + value + "}").Object["spec"].(map[string]any)["x"], "spec", field)
 		}
 	}
 	for name, test := range map[string]struct {
@@ -102,7 +102,7 @@ func TestCompare(t *testing.T) {
 			s.Template.Spec.Requirements[0].Values = append(s.Template.Spec.Requirements[0].Values, "t3a.medium")
 		}), drift.Effect{}},
 		"a label that nodes do not have": {spec(func(s *karpenterv1.NodePoolSpec) {
-			s.Template.Spec.Requirements = append(s.Template.Spec.Requirements, in("team", "a"))
+			s.Template.Spec.Requirements = append(s.Template.Spec.Requirements, newRequirement("team", "a"))
 		}), drift.Effect{Replaced: 3}},
 		"limits":           {spec(func(s *karpenterv1.NodePoolSpec) { s.Limits = karpenterv1.Limits{} }), drift.Effect{}},
 		"weight":           {spec(func(s *karpenterv1.NodePoolSpec) { w := int32(3); s.Weight = &w }), drift.Effect{}},
@@ -132,19 +132,19 @@ func TestCompare(t *testing.T) {
 		}, drift.Effect{Fields: []string{"labels", "metadataOptions"}, Replaced: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired := pool()
+			desired := newPool()
 			test.change(&desired)
-			got := drift.Compare(pool(), desired, nodes("t3a.large", "t3a.large", "t3a.xlarge"))
+			got := drift.Compare(newPool(), desired, newNodeClaims("t3a.large", "t3a.large", "t3a.xlarge"))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("want (-), got (+):\n%s", diff)
 			}
 		})
 	}
-	if got := drift.Compare(drift.Pool{}, pool(), nil); !reflect.DeepEqual(got, drift.Effect{}) {
+	if got := drift.Compare(drift.Pool{}, newPool(), nil); !reflect.DeepEqual(got, drift.Effect{}) {
 		t.Errorf("a new pool: %+v", got)
 	}
 	// A node that does not match the present requirements is replaced in any case.
-	if got := drift.Compare(pool(), pool(), nodes("m5.large")); got.Replaced != 0 {
+	if got := drift.Compare(newPool(), newPool(), newNodeClaims("m5.large")); got.Replaced != 0 {
 		t.Errorf("a node that has drifted before: %+v", got)
 	}
 }

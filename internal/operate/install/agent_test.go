@@ -29,8 +29,8 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// node returns a Node as kubelet, croft and others have written it.
-func node() *corev1.Node {
+// newNode returns a Node as kubelet, croft and others have written it.
+func newNode() *corev1.Node {
 	pool := corev1.Taint{Key: v1alpha1.DefaultNodePoolKey, Value: "telco", Effect: corev1.TaintEffectNoExecute}
 	pending := corev1.Taint{Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule}
 	return &corev1.Node{
@@ -51,7 +51,7 @@ func setCondition(kind corev1.NodeConditionType, holds corev1.ConditionStatus) f
 	}
 }
 
-func annotate(key, value string) func(*corev1.Node) {
+func addAnnotation(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Annotations[key] = value }
 }
 
@@ -59,7 +59,7 @@ func annotate(key, value string) func(*corev1.Node) {
 // of its own Node, or the operator more than one annotation and one taint, or if either
 // cannot write these.
 func TestWritesOfNodes(t *testing.T) {
-	judge, err := evaluator.New(objects(t, install.Options{Image: "croft:test", Agent: true}))
+	judge, err := evaluator.New(buildObjects(t, install.Options{Image: "croft:test", Agent: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,17 +87,17 @@ func TestWritesOfNodes(t *testing.T) {
 		"an address":                   {on("a"), "status", func(n *corev1.Node) { n.Status.Addresses[0].Address = "10.0.0.8" }, install.AgentName},
 		"a label, by the status":       {on("a"), "status", func(n *corev1.Node) { n.Labels["c"] = "d" }, install.AgentName},
 		"an annotation, by the status": {on("a"), "status", func(n *corev1.Node) { n.Annotations["a"] = "c" }, install.AgentName},
-		"the agent's annotation":       {on("a"), "status", annotate(v1alpha1.BootAnnotation, "{}"), ""},
+		"the agent's annotation":       {on("a"), "status", addAnnotation(v1alpha1.BootAnnotation, "{}"), ""},
 		"the agent's annotation and its condition": {on("a"), "status", func(n *corev1.Node) {
-			annotate(v1alpha1.BootAnnotation, strings.Repeat("x", 2048))(n)
+			addAnnotation(v1alpha1.BootAnnotation, strings.Repeat("x", 2048))(n)
 			ready(n)
 		}, ""},
-		"the agent's annotation, on another node": {on("b"), "status", annotate(v1alpha1.BootAnnotation, "{}"), install.AgentName},
-		"a long annotation":                       {on("a"), "status", annotate(v1alpha1.BootAnnotation, strings.Repeat("x", 2049)), install.AgentName},
-		"the operator's list, by the agent":       {on("a"), "status", annotate(v1alpha1.NodeNetworksAnnotation, "[]"), install.AgentName},
+		"the agent's annotation, on another node": {on("b"), "status", addAnnotation(v1alpha1.BootAnnotation, "{}"), install.AgentName},
+		"a long annotation":                       {on("a"), "status", addAnnotation(v1alpha1.BootAnnotation, strings.Repeat("x", 2049)), install.AgentName},
+		"the operator's list, by the agent":       {on("a"), "status", addAnnotation(v1alpha1.NodeNetworksAnnotation, "[]"), install.AgentName},
 		"an annotation that goes":                 {on("a"), "status", func(n *corev1.Node) { delete(n.Annotations, "a") }, install.AgentName},
 		"no annotations at all":                   {on("a"), "status", func(n *corev1.Node) { n.Annotations = nil }, install.AgentName},
-		"the agent's annotation, by the operator": {operator, "", annotate(v1alpha1.BootAnnotation, "{}"), install.NodesName},
+		"the agent's annotation, by the operator": {operator, "", addAnnotation(v1alpha1.BootAnnotation, "{}"), install.NodesName},
 		"the phase":                      {on("a"), "status", func(n *corev1.Node) { n.Status.Phase = corev1.NodeRunning }, install.AgentName},
 		"the agent and a taint":          {on("a"), "", func(n *corev1.Node) { n.Spec.Taints = nil }, "RBAC"},
 		"another account of the agent's": {account("croft-agent:default", nil), "status", ready, "RBAC"},
@@ -121,12 +121,12 @@ func TestWritesOfNodes(t *testing.T) {
 		"a label, by the operator and the status":  {operator, "status", func(n *corev1.Node) { n.Labels["c"] = "d" }, install.NodesName},
 		"the operator's condition, by the agent":   {on("a"), "status", setCondition(v1alpha1.ConditionPodNetworksReady, corev1.ConditionTrue), install.AgentName},
 	} {
-		before := node()
+		before := newNode()
 		after := before.DeepCopy()
 		test.change(after)
 		answer, err := judge.Evaluate(t.Context(), evaluator.Request{
 			User: test.as, Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Subresource: test.subresource,
-			Name: "a", Object: untyped(t, after), Old: untyped(t, before),
+			Name: "a", Object: convertToUnstructured(t, after), Old: convertToUnstructured(t, before),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +144,7 @@ func TestWritesOfNodes(t *testing.T) {
 	}
 }
 
-func untyped(t *testing.T, o client.Object) *unstructured.Unstructured {
+func convertToUnstructured(t *testing.T, o client.Object) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -157,7 +157,7 @@ func untyped(t *testing.T, o client.Object) *unstructured.Unstructured {
 // operator's rights on Nodes.
 func TestAgentOnlyIfAsked(t *testing.T) {
 	has := func(o install.Options) bool {
-		return slices.ContainsFunc(objects(t, o), func(o client.Object) bool {
+		return slices.ContainsFunc(buildObjects(t, o), func(o client.Object) bool {
 			return o.GetName() == install.AgentName || o.GetName() == install.NodesName
 		})
 	}
@@ -175,7 +175,7 @@ func TestAgentOnlyIfAsked(t *testing.T) {
 func TestJournalOnlyIfAsked(t *testing.T) {
 	pod := func(o install.Options) corev1.PodSpec {
 		t.Helper()
-		for _, o := range objects(t, o) {
+		for _, o := range buildObjects(t, o) {
 			if d, is := o.(*appsv1.DaemonSet); is {
 				return d.Spec.Template.Spec
 			}
@@ -273,7 +273,7 @@ func TestPluginRights(t *testing.T) {
 		{install.Options{Image: "croft:test", Agent: true, PluginsNamespace: "multus", PluginsLabels: "app=multus"}, "multus", 2},
 		{install.Options{Image: "croft:test", Agent: true, PluginsNamespace: "multus"}, "", 2},
 	} {
-		all := objects(t, test.options)
+		all := buildObjects(t, test.options)
 		rights, problems := installtest.FindGranted(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, all)
 		if len(problems) > 0 {
 			t.Error(problems)

@@ -28,9 +28,9 @@ func TestBudgetPolicies(t *testing.T) {
 // detect it.
 func TestBudgetPolicyMutants(t *testing.T) {
 	for name, mutate := range map[string]func(*admissionv1.ValidatingAdmissionPolicy){
-		"without new-pods":  func(p *admissionv1.ValidatingAdmissionPolicy) { waiveRule(p, "new-pods") },
-		"without new-nodes": func(p *admissionv1.ValidatingAdmissionPolicy) { waiveRule(p, "new-nodes") },
-		"without budget":    func(p *admissionv1.ValidatingAdmissionPolicy) { waiveRule(p, "budget") },
+		"without new-pods":  func(p *admissionv1.ValidatingAdmissionPolicy) { removeRule(p, "new-pods") },
+		"without new-nodes": func(p *admissionv1.ValidatingAdmissionPolicy) { removeRule(p, "new-nodes") },
+		"without budget":    func(p *admissionv1.ValidatingAdmissionPolicy) { removeRule(p, "budget") },
 		"without conditions": func(p *admissionv1.ValidatingAdmissionPolicy) {
 			p.Spec.MatchConditions = nil
 		},

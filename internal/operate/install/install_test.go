@@ -20,7 +20,7 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-func objects(t *testing.T, o install.Options) []client.Object {
+func buildObjects(t *testing.T, o install.Options) []client.Object {
 	t.Helper()
 	all, err := install.Objects(o)
 	if err != nil {
@@ -30,7 +30,7 @@ func objects(t *testing.T, o install.Options) []client.Object {
 }
 
 func TestObjectsAreMarkedButNoWalls(t *testing.T) {
-	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true, CopySecrets: true}) {
+	for _, o := range buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true, CopySecrets: true}) {
 		if o.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			t.Errorf("%s is not marked as croft's", apply.RefOf(o))
 		}
@@ -42,10 +42,10 @@ func TestObjectsAreMarkedButNoWalls(t *testing.T) {
 
 func TestDeploymentOnlyWithAnImage(t *testing.T) {
 	isDeployment := func(o client.Object) bool { _, ok := o.(*appsv1.Deployment); return ok }
-	if slices.ContainsFunc(objects(t, install.Options{}), isDeployment) {
+	if slices.ContainsFunc(buildObjects(t, install.Options{}), isDeployment) {
 		t.Error("a Deployment without an image")
 	}
-	if !slices.ContainsFunc(objects(t, install.Options{Image: "croft:test", Authentication: "{}"}), isDeployment) {
+	if !slices.ContainsFunc(buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}"}), isDeployment) {
 		t.Error("no Deployment")
 	}
 }
@@ -54,7 +54,7 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 // these roles by name: the two roles of tenants, the four roles of the platform's people,
 // the proxy's, the role of elevations, the Platform's own and, for bind, the role that copies Secrets.
 func TestPowersAreNamed(t *testing.T) {
-	for _, o := range objects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
+	for _, o := range buildObjects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
 		role, ok := o.(*rbacv1.ClusterRole)
 		if !ok {
 			continue
@@ -82,7 +82,7 @@ func TestPowersAreNamed(t *testing.T) {
 func TestVerifyByTheClock(t *testing.T) {
 	const schedule = "17 3 * * *"
 	jobs := func(o install.Options) (all []*batchv1.CronJob) {
-		for _, object := range objects(t, o) {
+		for _, object := range buildObjects(t, o) {
 			if job, ok := object.(*batchv1.CronJob); ok {
 				all = append(all, job)
 			}
@@ -98,7 +98,7 @@ func TestVerifyByTheClock(t *testing.T) {
 		t.Fatalf("the CronJobs are %v", all)
 	}
 	pod := all[0].Spec.JobTemplate.Spec.Template.Spec
-	for _, object := range objects(t, asked) {
+	for _, object := range buildObjects(t, asked) {
 		switch o := object.(type) {
 		case *appsv1.Deployment:
 			operator := o.Spec.Template.Spec
@@ -113,7 +113,7 @@ func TestVerifyByTheClock(t *testing.T) {
 		}
 	}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: all[0].Namespace, Name: pod.ServiceAccountName}
-	if rights, _ := installtest.FindGranted(account, objects(t, asked)); len(rights) != 2 {
+	if rights, _ := installtest.FindGranted(account, buildObjects(t, asked)); len(rights) != 2 {
 		t.Errorf("its rights are %v", rights)
 	}
 }
@@ -121,7 +121,7 @@ func TestVerifyByTheClock(t *testing.T) {
 // TestDashboardIsUnbound fails if any option gives the dashboard's ServiceAccount a role, directly or by
 // a group, if its pods have a token, or if they are less confined than the operator's.
 func TestDashboardIsUnbound(t *testing.T) {
-	all := objects(t, install.Options{Image: "croft:test", Authentication: "{}", Roles: []string{"deployer"}, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true, VerifySchedule: "@daily"})
+	all := buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", Roles: []string{"deployer"}, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true, VerifySchedule: "@daily"})
 	subjects := []rbacv1.Subject{
 		{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: install.DashboardName},
 		{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + install.DashboardName},
@@ -164,7 +164,7 @@ func TestDashboardIsUnbound(t *testing.T) {
 	if diff := cmp.Diff(other.SecurityContext, pod.SecurityContext) + cmp.Diff(other.Containers[0].SecurityContext, pod.Containers[0].SecurityContext); diff != "" {
 		t.Errorf("the operator's pods (-) and the dashboard's (+):\n%s", diff)
 	}
-	for _, o := range objects(t, install.Options{Image: "croft:test", Authentication: "{}", Agent: true}) {
+	for _, o := range buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", Agent: true}) {
 		if o.GetName() == install.DashboardName {
 			t.Errorf("%s without the option", apply.RefOf(o))
 		}
@@ -176,7 +176,7 @@ func TestDashboardIsUnbound(t *testing.T) {
 // Default tier.
 func TestOperatorsRights(t *testing.T) {
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}
-	rights, problems := installtest.FindGranted(account, objects(t, install.Options{Roles: []string{"deployer"}}))
+	rights, problems := installtest.FindGranted(account, buildObjects(t, install.Options{Roles: []string{"deployer"}}))
 	if len(rights) < 100 {
 		t.Errorf("the operator has %d rights", len(rights))
 	}
@@ -200,8 +200,8 @@ func TestInstallTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(changes) != len(objects(t, options)) {
-		t.Errorf("%d changes for %d objects", len(changes), len(objects(t, options)))
+	if len(changes) != len(buildObjects(t, options)) {
+		t.Errorf("%d changes for %d objects", len(changes), len(buildObjects(t, options)))
 	}
 	for _, change := range changes {
 		if change.Action != apply.Unchanged {

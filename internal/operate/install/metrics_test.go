@@ -18,7 +18,7 @@ func TestTenantsReadNoMetrics(t *testing.T) {
 	tenant := labels.Set{"kubernetes.io/metadata.name": "shop", v1alpha1.TenantLabel: "shop"}
 	monitoring := labels.Set{"kubernetes.io/metadata.name": "monitoring"}
 	var found []string
-	for _, o := range objects(t, install.Options{Image: "croft:test", Ledger: true}) {
+	for _, o := range buildObjects(t, install.Options{Image: "croft:test", Ledger: true}) {
 		policy, ok := o.(*networkingv1.NetworkPolicy)
 		if !ok {
 			continue
@@ -29,10 +29,10 @@ func TestTenantsReadNoMetrics(t *testing.T) {
 				continue
 			}
 			found = append(found, policy.Name)
-			if admits(t, rule, tenant) {
+			if allowsPods(t, rule, tenant) {
 				t.Errorf("NetworkPolicy %s admits a tenant's pods: %v", policy.Name, rule)
 			}
-			if !admits(t, rule, monitoring) {
+			if !allowsPods(t, rule, monitoring) {
 				t.Errorf("NetworkPolicy %s refuses the platform's pods: %v", policy.Name, rule)
 			}
 		}
@@ -43,8 +43,8 @@ func TestTenantsReadNoMetrics(t *testing.T) {
 	}
 }
 
-// admits reports whether a rule admits pods of a namespace with these labels.
-func admits(t *testing.T, rule networkingv1.NetworkPolicyIngressRule, namespace labels.Set) bool {
+// allowsPods reports whether a rule admits pods of a namespace with these labels.
+func allowsPods(t *testing.T, rule networkingv1.NetworkPolicyIngressRule, namespace labels.Set) bool {
 	t.Helper()
 	return len(rule.From) == 0 || slices.ContainsFunc(rule.From, func(peer networkingv1.NetworkPolicyPeer) bool {
 		if peer.NamespaceSelector == nil {

@@ -35,7 +35,7 @@ func TestTenantsPolicyMutants(t *testing.T) {
 	waive := func(rule string) func(client.Object) {
 		return func(o client.Object) {
 			if p, ok := o.(*policy); ok {
-				waiveRule(p, rule)
+				removeRule(p, rule)
 			}
 		}
 	}
@@ -163,8 +163,8 @@ func compareAnswer(policy string, c rulefile.Case, answer evaluator.Answer) stri
 	}
 }
 
-// waiveRule removes a rule from a policy.
-func waiveRule(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
+// removeRule removes a rule from a policy.
+func removeRule(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	for i := range p.Spec.Validations {
 		v := &p.Spec.Validations[i]
 		if slices.ContainsFunc(admissionpolicy.ParseRules(*v), func(r admissionpolicy.ParsedRule) bool { return r.Rule == rule }) {

@@ -21,7 +21,7 @@ func TestOperatorStoresNoPods(t *testing.T) {
 	system := &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "kube-system"},
 	}
-	judge, err := evaluator.New(append(objects(t, install.Options{}), system))
+	judge, err := evaluator.New(append(buildObjects(t, install.Options{}), system))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestOperatorStoresNoPods(t *testing.T) {
 	} {
 		answer, err := judge.Evaluate(t.Context(), evaluator.Request{
 			User: &user.DefaultInfo{Name: test.as}, Verb: "create", Resource: corev1.SchemeGroupVersion.WithResource("pods"),
-			Namespace: "kube-system", Object: untyped(t, pod), Authorized: true, Stored: test.stored,
+			Namespace: "kube-system", Object: convertToUnstructured(t, pod), Authorized: true, Stored: test.stored,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestOperatorConfigMaps(t *testing.T) {
 		}
 	}
 	tenant := map[string]string{v1alpha1.TenantLabel: "shop"}
-	judge, err := evaluator.New(append(objects(t, install.Options{}),
+	judge, err := evaluator.New(append(buildObjects(t, install.Options{}),
 		newNamespace("shop", tenant), newNamespace("kube-system", tenant), newNamespace("ingress", map[string]string{"a": "b"}), newNamespace("bare", nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestOperatorConfigMaps(t *testing.T) {
 		if test.manager != "" {
 			labels[v1alpha1.ManagedByLabel] = test.manager
 		}
-		config := untyped(t, &corev1.ConfigMap{
+		config := convertToUnstructured(t, &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "a", Labels: labels},
 		})
@@ -124,7 +124,7 @@ func TestRevision(t *testing.T) {
 	shop := &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop", ResourceVersion: "41"},
 	}
-	judge, err := evaluator.New(append(objects(t, install.Options{}), shop))
+	judge, err := evaluator.New(append(buildObjects(t, install.Options{}), shop))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestRevision(t *testing.T) {
 		}
 		answer, err := judge.Evaluate(t.Context(), evaluator.Request{
 			User: &user.DefaultInfo{Name: test.as}, Verb: "create", Resource: corev1.SchemeGroupVersion.WithResource("limitranges"),
-			Namespace: "shop", Object: untyped(t, limits), Authorized: true,
+			Namespace: "shop", Object: convertToUnstructured(t, limits), Authorized: true,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func TestCopierRights(t *testing.T) {
 		// An empty list would allow all names.
 		"no copies": {nil, []string{"croft-none"}, []string{"croft-none"}},
 	} {
-		all := objects(t, install.Options{Image: "croft:test", CopySecrets: true, Secrets: test.copies})
+		all := buildObjects(t, install.Options{Image: "croft:test", CopySecrets: true, Secrets: test.copies})
 		rights, problems := installtest.FindGranted(account, all)
 		for _, problem := range problems {
 			t.Errorf("%s: %s", name, problem)
@@ -77,7 +77,7 @@ func TestCopierRights(t *testing.T) {
 			t.Errorf("%s: %d rules on Secrets, want 2", name, found)
 		}
 	}
-	for _, o := range objects(t, install.Options{Image: "croft:test", Secrets: copies}) {
+	for _, o := range buildObjects(t, install.Options{Image: "croft:test", Secrets: copies}) {
 		if strings.HasPrefix(o.GetName(), install.SecretsName) {
 			t.Errorf("%T %s without the option", o, o.GetName())
 		}
@@ -89,7 +89,7 @@ func TestCopierRights(t *testing.T) {
 // whole Secret.
 func TestCopierWrites(t *testing.T) {
 	shop := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	judge, err := evaluator.New(append(objects(t, install.Options{Image: "croft:test", CopySecrets: true}), shop))
+	judge, err := evaluator.New(append(buildObjects(t, install.Options{Image: "croft:test", CopySecrets: true}), shop))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,10 @@ func TestCopierWrites(t *testing.T) {
 			Namespace: "shop", Name: "registry", Authorized: true, Stored: true,
 		}
 		if test.old != nil {
-			request.Old = untyped(t, test.old)
+			request.Old = convertToUnstructured(t, test.old)
 		}
 		if test.sent != nil {
-			request.Object = untyped(t, test.sent)
+			request.Object = convertToUnstructured(t, test.sent)
 		}
 		answer, err := judge.Evaluate(t.Context(), request)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/walls/wall/nodes"
 )
 
-// speakDialects writes network policies in each dialect.
-func (l *life) speakDialects() {
+// writeDialects writes network policies in each dialect.
+func (l *life) writeDialects() {
 	l.Helper()
 	calico, cluster := apply.DialectKinds, apply.ClusterDialectKinds
 	others := slices.Concat(calico, cluster)
@@ -34,8 +34,8 @@ func (l *life) speakDialects() {
 		{`{"dialect": "Kubernetes"}`, schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}},
 	} {
 		l.Patch(l.platform, `{"spec": {"network": `+dialect.network+`}}`)
-		l.stands()
-		l.only([]schema.GroupVersionKind{dialect.kind}, others)
+		l.awaitAllReady()
+		l.awaitOnlyKinds([]schema.GroupVersionKind{dialect.kind}, others)
 	}
 }
 
@@ -75,15 +75,15 @@ func (l *life) switchEngines() {
 	l.Helper()
 	gatekeeper := slices.Concat(apply.GatekeeperPlatformKinds, apply.GatekeeperMutatorKinds)
 	l.Patch(l.platform, `{"spec": {"placement": "Gatekeeper"}}`)
-	l.only(gatekeeper, apply.NativePlatformKinds)
-	l.stands()
+	l.awaitOnlyKinds(gatekeeper, apply.NativePlatformKinds)
+	l.awaitAllReady()
 	l.Patch(l.platform, `{"spec": {"placement": "Native"}}`)
-	l.only(apply.NativePlatformKinds, gatekeeper)
-	l.stands()
+	l.awaitOnlyKinds(apply.NativePlatformKinds, gatekeeper)
+	l.awaitAllReady()
 }
 
-// only waits until croft has objects of all the first kinds and of none of the others.
-func (l *life) only(kinds, others []schema.GroupVersionKind) {
+// awaitOnlyKinds waits until croft has objects of all the first kinds and of none of the others.
+func (l *life) awaitOnlyKinds(kinds, others []schema.GroupVersionKind) {
 	l.Helper()
 	count := func(kind schema.GroupVersionKind) int {
 		all := &unstructured.UnstructuredList{}
@@ -108,17 +108,17 @@ func (l *life) only(kinds, others []schema.GroupVersionKind) {
 	})
 }
 
-// define installs an add-on's kind whose CRD is in no Go module.
-func (f *fixture) define(kind schema.GroupVersionKind, plural string) {
+// installKind installs an add-on's kind whose CRD is in no Go module.
+func (f *fixture) installKind(kind schema.GroupVersionKind, plural string) {
 	f.Helper()
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
-	f.defineAs(kind, plural, apiextensionsv1.NamespaceScoped, anything)
+	f.installKindAs(kind, plural, apiextensionsv1.NamespaceScoped, anything)
 }
 
-// defineReadinessRules installs the CRD of the node readiness controller with the
+// installReadinessRules installs the CRD of the node readiness controller with the
 // validation that matters to croft: required and immutable fields
 // (readiness.node.x-k8s.io/v1alpha1 in July 2026).
-func (f *fixture) defineReadinessRules() {
+func (f *fixture) installReadinessRules() {
 	f.Helper()
 	type schemas = map[string]apiextensionsv1.JSONSchemaProps
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -162,12 +162,12 @@ func (f *fixture) defineReadinessRules() {
 			}),
 		},
 	}
-	f.defineAs(nodes.ReadinessRule, "nodereadinessrules", apiextensionsv1.ClusterScoped,
+	f.installKindAs(nodes.ReadinessRule, "nodereadinessrules", apiextensionsv1.ClusterScoped,
 		&apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"spec"}, Properties: schemas{"spec": spec}})
 }
 
-// defineAs installs a CRD with a schema.
-func (f *fixture) defineAs(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope, of *apiextensionsv1.JSONSchemaProps) {
+// installKindAs installs a CRD with a schema.
+func (f *fixture) installKindAs(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope, of *apiextensionsv1.JSONSchemaProps) {
 	f.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{

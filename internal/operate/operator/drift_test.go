@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
-func driftPutBack(f *fixture) {
+func testDriftRepair(f *fixture) {
 	shop := operatortest.NewTenant("shop", "")
 	f.AwaitReady(shop)
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft-isolation"}}

@@ -23,7 +23,7 @@ import (
 func TestHealth(t *testing.T) {
 	sandbox.EndToEnd(t)
 	f := operatortest.Start(t, sandbox.WithControllers)
-	t.Run("without one right", func(t *testing.T) { rightTaken(&fixture{f.For(t)}) })
+	t.Run("without one right", func(t *testing.T) { testRemovedRight(&fixture{f.For(t)}) })
 	nobody := rest.CopyConfig(f.Config)
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
 	for _, test := range []struct {
@@ -36,7 +36,7 @@ func TestHealth(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inner := f.For(t)
-			addr := freeAddress(t)
+			addr := findFreeAddress(t)
 			done := make(chan error, 1)
 			go func() {
 				done <- operator.Run(t.Context(), test.config, operator.Options{HealthAddr: addr, MetricsAddr: "0", Log: f.NewLogger()})
@@ -65,8 +65,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// rightTaken removes a right that no cache needs, and restores it.
-func rightTaken(f *fixture) {
+// testRemovedRight removes a right that no cache needs, and restores it.
+func testRemovedRight(f *fixture) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.ManagedBy}}
 	if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(role), role); err != nil {
 		f.Fatal(err)
@@ -80,7 +80,7 @@ func rightTaken(f *fixture) {
 	if err := f.Client.Update(f.Context(), role); err != nil {
 		f.Fatal(err)
 	}
-	addr := freeAddress(f)
+	addr := findFreeAddress(f)
 	stop := f.OperateAt(addr)
 	defer stop()
 	ready := func(want int) {
@@ -106,8 +106,8 @@ func rightTaken(f *fixture) {
 	ready(http.StatusOK)
 }
 
-// freeAddress returns an address that no process listens on.
-func freeAddress(t testing.TB) string {
+// findFreeAddress returns an address that no process listens on.
+func findFreeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -85,18 +85,18 @@ func declareLife(f *fixture) *life {
 	}
 	f.Create(file.Objects()...)
 	l := &life{fixture: f, platform: operatortest.NewPlatform(), shop: operatortest.NewTenant("shop", ""), legacy: operatortest.NewTenant("legacy", ""), far: operatortest.NewTenant("far", "")}
-	l.stands()
+	l.awaitAllReady()
 	return l
 }
 
-// stands waits until the platform and all tenants are Ready.
-func (l *life) stands() {
+// awaitAllReady waits until the platform and all tenants are Ready.
+func (l *life) awaitAllReady() {
 	l.Helper()
 	l.AwaitReady(l.platform, l.shop, l.legacy, l.far)
 }
 
-// elevate elevates a user and withdraws the elevation.
-func (l *life) elevate() {
+// testElevation elevates a user and withdraws the elevation.
+func (l *life) testElevation() {
 	l.Helper()
 	_, public, err := elevation.NewKey()
 	if err != nil {
@@ -119,8 +119,8 @@ func (l *life) elevate() {
 	l.AwaitDeletion(account)
 }
 
-// ask requests a namespace, and deletes the request.
-func (l *life) ask() {
+// testNamespaceRequest requests a namespace, and deletes the request.
+func (l *life) testNamespaceRequest() {
 	l.Helper()
 	ann := l.Impersonate("ann", "shop-devs")
 	r := operatortest.NewTenantNamespace("shop", "shop-a")
@@ -143,8 +143,8 @@ func (l *life) ask() {
 	l.AwaitDeletion(operatortest.NewNamespace(ended.Name))
 }
 
-// accept accepts a caller, and withdraws the consent.
-func (l *life) accept() {
+// testTenantCaller accepts a caller, and withdraws the consent.
+func (l *life) testTenantCaller() {
 	l.Helper()
 	ann := l.Impersonate("ann", "shop-devs")
 	consent := operatortest.NewTenantCaller("shop-db", "api", "far")
@@ -158,9 +158,9 @@ func (l *life) accept() {
 	l.AwaitDeletion(consent)
 }
 
-// release creates a tainted node, which pods can use once its pool no longer waits for
+// testNodeRelease creates a tainted node, which pods can use once its pool no longer waits for
 // networks.
-func (l *life) release() {
+func (l *life) testNodeRelease() {
 	l.Helper()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "far-1", Labels: map[string]string{v1alpha1.NodeNetworksLabel: "true"}},
@@ -228,7 +228,7 @@ func (l *life) release() {
 	})
 	l.Delete(node)
 	l.Delete(claim)
-	l.stands()
+	l.awaitAllReady()
 }
 
 // refuse creates a NodeClaim whose launch the cloud refuses.
@@ -246,16 +246,16 @@ func (l *life) refuse() {
 	l.AwaitDeletion(claim)
 }
 
-// end removes parts of the declared objects, and then all of them.
-func (l *life) end() {
+// deleteDeclared removes parts of the declared objects, and then all of them.
+func (l *life) deleteDeclared() {
 	l.Helper()
 	l.Patch(l.platform, `{"spec": {"auditors": null, "elevation": null}}`)
 	l.Patch(l.shop, `{"spec": {"access": [], "namespaces": ["shop"], "sources": null, "network": null, "objects": null}}`)
 	l.Patch(l.far, `{"spec": {"networks": null, "network": null}}`)
-	l.stands()
+	l.awaitAllReady()
 	l.AwaitDeletion(operatortest.NewNamespace("shop-db"))
 	l.AwaitDeletion(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: gitops.Deployer}})
-	l.only(nil, apply.OptionalKinds)
+	l.awaitOnlyKinds(nil, apply.OptionalKinds)
 	l.AwaitDeletion(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AuditorRole}})
 	l.AwaitDeletion(&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})
 	l.AwaitDeletion(&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.ElevationsPolicy}})

@@ -38,18 +38,18 @@ func TestOperator(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"what somebody changes is put back", driftPutBack},
-		{"the state is measured", stateMeasured},
-		{"an operator that is killed is followed by another", func(f *fixture) { operatorFollowed(f, &stop) }},
-		{"a file prunes the objects that it does not name", filePrunes},
-		{"what stands is not written", func(f *fixture) { nothingWritten(f, &stop) }},
+		{"what somebody changes is put back", testDriftRepair},
+		{"the state is measured", testStateMetrics},
+		{"an operator that is killed is followed by another", func(f *fixture) { testRestartDuringCreation(f, &stop) }},
+		{"a file prunes the objects that it does not name", testPruneByFile},
+		{"what stands is not written", func(f *fixture) { testNoWriteAfterRestart(f, &stop) }},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}
 }
 
-// operatorFollowed stops the operator while it creates the objects of many tenants.
-func operatorFollowed(f *fixture, stop *func()) {
+// testRestartDuringCreation stops the operator while it creates the objects of many tenants.
+func testRestartDuringCreation(f *fixture, stop *func()) {
 	var tenants []client.Object
 	for i := range 20 {
 		tenants = append(tenants, operatortest.NewTenant(fmt.Sprintf("many-%d", i), "apps"))
@@ -60,12 +60,12 @@ func operatorFollowed(f *fixture, stop *func()) {
 	f.AwaitReady(tenants...)
 }
 
-// nothingWritten fails if a restarted operator writes objects that are in place.
-func nothingWritten(f *fixture, stop *func()) {
+// testNoWriteAfterRestart fails if a restarted operator writes objects that are in place.
+func testNoWriteAfterRestart(f *fixture, stop *func()) {
 	(*stop)()
 	before := f.Writes.Count()
 	*stop = f.Operate()
-	spaces := f.tenantNamespaces()
+	spaces := f.countTenantNamespaces()
 	probed := map[string]bool{}
 	f.Await("every tenant to be gone through", func() string {
 		for _, write := range f.Writes.ListSince(before) {
@@ -88,8 +88,8 @@ func nothingWritten(f *fixture, stop *func()) {
 	}
 }
 
-// tenantNamespaces counts the namespaces of tenants that are Ready.
-func (f *fixture) tenantNamespaces() int {
+// countTenantNamespaces counts the namespaces of tenants that are Ready.
+func (f *fixture) countTenantNamespaces() int {
 	f.Helper()
 	var tenants v1alpha1.TenantList
 	if err := f.Client.List(f.Context(), &tenants); err != nil {

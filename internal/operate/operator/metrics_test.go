@@ -29,9 +29,9 @@ func TestMetricsAreRegistered(t *testing.T) {
 	metrictest.CheckRegistered(t, registry, metric.Operator)
 }
 
-// stateMeasured fails if metrics do not follow the state of the declared objects, or if the
+// testStateMetrics fails if metrics do not follow the state of the declared objects, or if the
 // API server does not count denials under the metric names that the alerts use.
-func stateMeasured(f *fixture) {
+func testStateMetrics(f *fixture) {
 	has := func(why, name string, labels ...string) {
 		f.Helper()
 		f.Await(why, func() string {
@@ -63,11 +63,11 @@ func stateMeasured(f *fixture) {
 	f.PatchStatus(operatortest.NewPlatform(), `{"status":{"verify":{"time":"2026-11-24T12:00:00Z","held":7,"breached":1,"blockedElsewhere":2,"notTried":3}}}`)
 	has("when verify ran", metric.VerifyTime.Name)
 	has("what verify found", metric.VerifyResults.Name, "result=breached")
-	denialsCounted(f)
+	testDenialMetrics(f)
 }
 
-// denialsCounted creates a pod that is denied, and reads the API server's own metrics.
-func denialsCounted(f *fixture) {
+// testDenialMetrics creates a pod that is denied, and reads the API server's own metrics.
+func testDenialMetrics(f *fixture) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "elsewhere"},
 		Spec: corev1.PodSpec{NodeName: "somewhere", Containers: []corev1.Container{{
@@ -88,7 +88,7 @@ func denialsCounted(f *fixture) {
 			return err.Error()
 		}
 		for _, m := range metric.Others() {
-			if m.Process == metric.APIServer && !served(string(text), m) {
+			if m.Process == metric.APIServer && !hasMetric(string(text), m) {
 				return m.Name + " is not served with its labels"
 			}
 		}
@@ -102,9 +102,9 @@ func denialsCounted(f *fixture) {
 	})
 }
 
-// served reports whether a text in Prometheus' format contains a metric with all its
+// hasMetric reports whether a text in Prometheus' format contains a metric with all its
 // labels.
-func served(text string, m metric.Metric) bool {
+func hasMetric(text string, m metric.Metric) bool {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, m.Series()[0]+"{") {
 			continue

@@ -94,28 +94,28 @@ func TestRights(t *testing.T) {
 	f := &fixture{operatortest.StartWith(t, sandbox.Options{
 		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper}, AuditPolicy: policy,
 	}, installed)}
-	f.define(schema.GroupVersionKind{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"}, "receivers")
-	f.define(schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}, "network-attachment-definitions")
-	f.define(secondary.IPPool, "ippools")
-	f.defineReadinessRules()
+	f.installKind(schema.GroupVersionKind{Group: "notification.toolkit.fluxcd.io", Version: "v1", Kind: "Receiver"}, "receivers")
+	f.installKind(schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}, "network-attachment-definitions")
+	f.installKind(secondary.IPPool, "ippools")
+	f.installReadinessRules()
 	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.Flux, sandbox.KarpenterAWS, sandbox.NetworkPolicyAPI, sandbox.AmazonVPC,
 		sandbox.Calico, sandbox.CalicoStorage, sandbox.GatewayAPI); err != nil {
 		t.Fatal(err)
 	}
 	stop := f.Operate()
 	life := declareLife(f)
-	life.elevate()
-	life.ask()
-	life.accept()
-	life.release()
+	life.testElevation()
+	life.testNamespaceRequest()
+	life.testTenantCaller()
+	life.testNodeRelease()
 	life.refuse()
 	life.repairAddOns()
-	driftPutBack(f)
+	testDriftRepair(f)
 	stop()
 	stop = f.Operate() // another leader acquires the lease
-	life.speakDialects()
+	life.writeDialects()
 	life.switchEngines()
-	life.end()
+	life.deleteDeclared()
 	stop()
 
 	log, err := os.Open(f.Cluster.AuditLog())

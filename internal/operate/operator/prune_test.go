@@ -16,9 +16,9 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// filePrunes covers the deletions by a file: of a namespace that a tenant no longer
+// testPruneByFile covers the deletions by a file: of a namespace that a tenant no longer
 // declares, and of objects that are in the cluster but not in the file.
-func filePrunes(f *fixture) {
+func testPruneByFile(f *fixture) {
 	f.Create(operatortest.NewPool("spare"), operatortest.NewTenant("leaver", "spare"))
 	f.AwaitReady(operatortest.NewTenant("leaver", "spare"))
 	file := filepath.Join(f.TempDir(), "croft.yaml")

@@ -37,7 +37,7 @@ func (a *authorizer) Create(_ context.Context, o client.Object, _ ...client.Crea
 	case *authorizationv1.SelfSubjectRulesReview:
 		review.Status.Incomplete = a.silent
 		for _, rules := range install.Rights() {
-			review.Status.ResourceRules = append(review.Status.ResourceRules, a.listed(rules)...)
+			review.Status.ResourceRules = append(review.Status.ResourceRules, a.listRules(rules)...)
 		}
 	case *authorizationv1.SelfSubjectAccessReview:
 		right := *review.Spec.ResourceAttributes
@@ -47,7 +47,7 @@ func (a *authorizer) Create(_ context.Context, o client.Object, _ ...client.Crea
 	return a.err
 }
 
-func (a *authorizer) listed(rules []rbacv1.PolicyRule) (all []authorizationv1.ResourceRule) {
+func (a *authorizer) listRules(rules []rbacv1.PolicyRule) (all []authorizationv1.ResourceRule) {
 	if a.silent {
 		return nil
 	}

@@ -130,21 +130,21 @@ func TestCopySecrets(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"a source changes", sourceChanged},
-		{"a copy is deleted, and repeated applies write nothing", copyRestored},
-		{"a team changes its copies", copiesProtected},
-		{"a user declares a copy in a namespace of no tenant", otherNamespaceIgnored},
-		{"the copier's token is stolen", tokenStolen},
-		{"a team has a Secret of the same name", ownSecretKept},
-		{"a source is missing", sourceMissing},
-		{"a copy is declared no longer", copyDropped},
-		{"a tenant is deleted and its namespaces are retained", copiesRetained},
+		{"a source changes", testChangedSource},
+		{"a copy is deleted, and repeated applies write nothing", testRestoredCopy},
+		{"a team changes its copies", testProtectedCopies},
+		{"a user declares a copy in a namespace of no tenant", testIgnoredNamespace},
+		{"the copier's token is stolen", testStolenToken},
+		{"a team has a Secret of the same name", testKeptSecret},
+		{"a source is missing", testMissingSource},
+		{"a copy is declared no longer", testDroppedCopy},
+		{"a tenant is deleted and its namespaces are retained", testRetainedCopies},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}
 }
 
-func sourceChanged(f *fixture) {
+func testChangedSource(f *fixture) {
 	source := newSource("registry-credentials", "")
 	f.Patch(source, `{"stringData":{"password":"second"}}`)
 	begin := time.Now()
@@ -163,7 +163,7 @@ func sourceChanged(f *fixture) {
 	f.awaitCopy("shop-ci", "registry", "third")
 }
 
-func copyRestored(f *fixture) {
+func testRestoredCopy(f *fixture) {
 	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ca"}}
 	f.Delete(copied)
 	f.awaitCopy("shop", "ca", "root")
@@ -184,7 +184,7 @@ func copyRestored(f *fixture) {
 	}
 }
 
-func copiesProtected(f *fixture) {
+func testProtectedCopies(f *fixture) {
 	ann := f.Impersonate("ann", "shop-devs")
 	copied := &corev1.Secret{}
 	if err := ann.Get(f.Context(), client.ObjectKey{Namespace: "shop", Name: "ca"}, copied); err != nil || string(copied.Data["password"]) != "root" {
@@ -204,9 +204,9 @@ func copiesProtected(f *fixture) {
 	f.AssertRefused("read a source", ann.Get(f.Context(), client.ObjectKey{Namespace: v1alpha1.SecretsNamespace, Name: "ca"}, &corev1.Secret{}), "forbidden")
 }
 
-// otherNamespaceIgnored declares a copy where no policy protects croft's label, as a user with all rights in
+// testIgnoredNamespace declares a copy where no policy protects croft's label, as a user with all rights in
 // the namespace: a user may bind a ClusterRole whose rights it has.
-func otherNamespaceIgnored(f *fixture) {
+func testIgnoredNamespace(f *fixture) {
 	f.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "outside"}}, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "outside", Name: "eve"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "eve"}},
@@ -237,8 +237,8 @@ func newDeclaration(namespace, name string) *rbacv1.RoleBinding {
 	}
 }
 
-// tokenStolen sends the requests of an intruder with the copier's token.
-func tokenStolen(f *fixture) {
+// testStolenToken sends the requests of an intruder with the copier's token.
+func testStolenToken(f *fixture) {
 	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "own"}, Data: map[string][]byte{"password": []byte("team")}}
 	f.Create(own)
 	thief := f.NewClient(f.copyConfig())
@@ -282,8 +282,9 @@ func tokenStolen(f *fixture) {
 	f.awaitCopy("shop", "own", "team")
 }
 
-// ownSecretKept declares a copy with the name of a team's own Secret, which croft neither reads nor replaces.
-func ownSecretKept(f *fixture) {
+// testKeptSecret declares a copy with the name of a team's own Secret, which croft neither reads
+// nor replaces.
+func testKeptSecret(f *fixture) {
 	tenant := operatortest.NewTenant("owner", "apps")
 	f.Create(tenant)
 	f.AwaitReady(tenant)
@@ -297,7 +298,7 @@ func ownSecretKept(f *fixture) {
 	f.awaitProblem("registry-credentials", "")
 }
 
-func sourceMissing(f *fixture) {
+func testMissingSource(f *fixture) {
 	tenant := operatortest.NewTenant("early", "apps")
 	tenant.Spec.Secrets = map[string]v1alpha1.SecretCopy{"missing": {}}
 	f.Create(tenant)
@@ -312,9 +313,9 @@ func sourceMissing(f *fixture) {
 	f.awaitCopy("early", "missing", "late")
 }
 
-// copyDropped removes a declaration while the copier may no longer write the copy: the garbage collector
-// deletes it.
-func copyDropped(f *fixture) {
+// testDroppedCopy removes a declaration while the copier may no longer write the copy: the garbage
+// collector deletes it.
+func testDroppedCopy(f *fixture) {
 	tenant := operatortest.NewTenant("dropping", "apps")
 	tenant.Spec.Secrets = map[string]v1alpha1.SecretCopy{"registry": {From: "registry-credentials"}, "ca": {}}
 	f.Create(tenant)
@@ -327,7 +328,7 @@ func copyDropped(f *fixture) {
 	f.awaitCopy("dropping", "ca", "")
 }
 
-func copiesRetained(f *fixture) {
+func testRetainedCopies(f *fixture) {
 	tenant := operatortest.NewTenant("leaving", "apps")
 	tenant.Spec.Secrets = map[string]v1alpha1.SecretCopy{"ca": {}}
 	f.Create(tenant)

@@ -38,8 +38,8 @@ func (c *collected) Export(_ context.Context, r *collector.ExportTraceServiceReq
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// collect starts a collector on the loopback interface.
-func collect(t *testing.T) (*collected, string) {
+// startCollector starts a collector on the loopback interface.
+func startCollector(t *testing.T) (*collected, string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +58,7 @@ func collect(t *testing.T) (*collected, string) {
 	return c, listener.Addr().String()
 }
 
-func (c *collected) named(t *testing.T, prefix string) []*tracev1.Span {
+func (c *collected) listSpans(t *testing.T, prefix string) []*tracev1.Span {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *collected) named(t *testing.T, prefix string) []*tracev1.Span {
 // TestTraces expects a span for each reconcile, with its request to the API server below
 // it, and no span for requests outside a reconcile.
 func TestTraces(t *testing.T) {
-	c, endpoint := collect(t)
+	c, endpoint := startCollector(t)
 	stop, err := trace.Start(t.Context(), trace.Options{Endpoint: endpoint, RatePerMillion: 1_000_000}, "v0.1.0")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	reconciles, requests := c.named(t, "reconcile tenant"), c.named(t, "HTTP GET")
+	reconciles, requests := c.listSpans(t, "reconcile tenant"), c.listSpans(t, "HTTP GET")
 	if len(reconciles) != 1 || len(requests) != 1 {
 		t.Fatalf("spans of %d reconciles and %d requests, not one of each", len(reconciles), len(requests))
 	}

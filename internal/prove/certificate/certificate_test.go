@@ -20,11 +20,11 @@ import (
 	"croft.dev/croft/internal/walls/wall/network"
 )
 
-func object(name string) client.Object {
+func newObject(name string) client.Object {
 	return &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
-func statement(t *testing.T, objects []client.Object, results ...verify.Result) *certificate.Statement {
+func newStatement(t *testing.T, objects []client.Object, results ...verify.Result) *certificate.Statement {
 	t.Helper()
 	s, err := certificate.New(certificate.Predicate{Tenant: "shop", At: time.Unix(0, 0).UTC(), Version: "v1"}, objects, results)
 	if err != nil {
@@ -48,12 +48,12 @@ func TestVerified(t *testing.T) {
 		"nothing tried":     {[]verify.Result{{Wall: "policy", Name: "route", Result: verify.NotTried}}, false, 0},
 		"nothing":           {nil, false, 0},
 	} {
-		got := statement(t, nil, c.results...).Predicate
+		got := newStatement(t, nil, c.results...).Predicate
 		if got.Verified != c.verified || got.Attacks.Tried != c.tried {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if s := statement(t, nil, held); !slices.Equal(s.Predicate.Attacks.Held["network"], []string{"call"}) {
+	if s := newStatement(t, nil, held); !slices.Equal(s.Predicate.Attacks.Held["network"], []string{"call"}) {
 		t.Errorf("%+v", s.Predicate.Attacks)
 	}
 }
@@ -94,11 +94,11 @@ func TestConnectionsAreNamed(t *testing.T) {
 
 // TestDigest expects a digest of the tenant's objects that does not depend on their order.
 func TestDigest(t *testing.T) {
-	digest := func(objects ...client.Object) string { return statement(t, objects).Subject[0].Digest["sha256"] }
-	if digest(object("a"), object("b")) != digest(object("b"), object("a")) {
+	digest := func(objects ...client.Object) string { return newStatement(t, objects).Subject[0].Digest["sha256"] }
+	if digest(newObject("a"), newObject("b")) != digest(newObject("b"), newObject("a")) {
 		t.Error("the order counts")
 	}
-	if digest(object("a")) == digest(object("b")) || len(digest()) != 64 {
+	if digest(newObject("a")) == digest(newObject("b")) || len(digest()) != 64 {
 		t.Error("other objects have the same digest")
 	}
 }
@@ -117,7 +117,7 @@ func TestSign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := statement(t, []client.Object{object("a")}, verify.Result{Wall: "nodes", Name: "choose", Result: verify.Held})
+	s := newStatement(t, []client.Object{newObject("a")}, verify.Result{Wall: "nodes", Name: "choose", Result: verify.Held})
 	e, err := certificate.Sign(s, key)
 	if err != nil {
 		t.Fatal(err)

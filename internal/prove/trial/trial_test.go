@@ -17,7 +17,7 @@ import (
 
 const workloads = "../../test/e2e/testdata/workloads"
 
-func estateOf(t testing.TB, file string) *estate.Estate {
+func readEstate(t testing.TB, file string) *estate.Estate {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -31,7 +31,7 @@ func estateOf(t testing.TB, file string) *estate.Estate {
 	return e
 }
 
-func manifests(t testing.TB, file string) []trial.Manifest {
+func readManifests(t testing.TB, file string) []trial.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -44,7 +44,7 @@ func manifests(t testing.TB, file string) []trial.Manifest {
 	return all
 }
 
-func try(t testing.TB, by *trial.Trial, manifests []trial.Manifest) *trial.Report {
+func runTrial(t testing.TB, by *trial.Trial, manifests []trial.Manifest) *trial.Report {
 	t.Helper()
 	report, err := by.Try(t.Context(), manifests)
 	if err != nil {
@@ -53,10 +53,10 @@ func try(t testing.TB, by *trial.Trial, manifests []trial.Manifest) *trial.Repor
 	return report
 }
 
-// trialOf returns a trial by the operator of a team of the workloads.
-func trialOf(t testing.TB, tenant string) *trial.Trial {
+// newTrial returns a trial by the operator of a team of the workloads.
+func newTrial(t testing.TB, tenant string) *trial.Trial {
 	t.Helper()
-	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
+	e := readEstate(t, filepath.Join(workloads, "croft.yaml"))
 	by, err := trial.New(e, e.FindTenant(tenant), trial.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func trialOf(t testing.TB, tenant string) *trial.Trial {
 // cluster.
 func TestWorkloads(t *testing.T) {
 	tried := 0
-	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
+	e := readEstate(t, filepath.Join(workloads, "croft.yaml"))
 	for _, tenant := range e.Tenants {
 		files, err := filepath.Glob(filepath.Join(workloads, string(tenant.PodSecurity), "*.yaml"))
 		if err != nil || len(files) == 0 {
@@ -87,7 +87,7 @@ func TestWorkloads(t *testing.T) {
 				} else {
 					tried++
 				}
-				for _, r := range try(t, by, manifests(t, file)).Results {
+				for _, r := range runTrial(t, by, readManifests(t, file)).Results {
 					if r.Verdict != trial.Admitted && r.Verdict != trial.Changed {
 						t.Errorf("%s:%d: %s %s is %s: %v%v", r.File, r.Line, r.Object, r.CreatedFrom, r.Verdict, r.Refusals, r.Warnings)
 					}
@@ -162,7 +162,7 @@ func TestTry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := try(t, trialOf(t, "shop"), read).Results
+	all := runTrial(t, newTrial(t, "shop"), read).Results
 	type want struct {
 		object, of string
 		line       int
@@ -218,7 +218,7 @@ func TestSeveralBrokenRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]int{}
-		for _, r := range try(t, trialOf(t, "shop"), read).Results[0].Refusals {
+		for _, r := range runTrial(t, newTrial(t, "shop"), read).Results[0].Refusals {
 			got[r.Rule] = r.Line
 		}
 		if !maps.Equal(got, want) {
@@ -229,7 +229,7 @@ func TestSeveralBrokenRules(t *testing.T) {
 
 // TestDefaultClasses expects the classes among the changes, and no fields that the API server computes from them.
 func TestDefaultClasses(t *testing.T) {
-	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
+	e := readEstate(t, filepath.Join(workloads, "croft.yaml"))
 	shop := e.FindTenant("shop")
 	may := &shop.Allowances
 	may.PriorityClasses, may.PriorityClass = []string{"batch"}, &v1alpha1.PodPriorityClass{Default: "batch"}
@@ -243,7 +243,7 @@ func TestDefaultClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes := map[string]string{}
-	for _, c := range try(t, by, read).Results[1].Changes {
+	for _, c := range runTrial(t, by, read).Results[1].Changes {
 		changes[c.Path] = c.After
 	}
 	if changes["spec.priorityClassName"] != "batch" || changes["spec.runtimeClassName"] != "gvisor" {
@@ -258,7 +258,7 @@ func TestDefaultClasses(t *testing.T) {
 
 // TestTokensOnRequest expects pods to be refused whose service account mounts a token that they do not request.
 func TestTokensOnRequest(t *testing.T) {
-	e := estateOf(t, filepath.Join(workloads, "croft.yaml"))
+	e := readEstate(t, filepath.Join(workloads, "croft.yaml"))
 	shop := e.FindTenant("shop")
 	shop.Allowances.ServiceAccountToken = "OnRequest"
 	by, err := trial.New(e, shop, trial.Options{})
@@ -281,7 +281,7 @@ func TestTokensOnRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report := try(t, by, read)
+		report := runTrial(t, by, read)
 		got := ""
 		for _, r := range report.Results[3].Refusals {
 			got += r.Rule
@@ -302,7 +302,7 @@ func TestUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(try(t, trialOf(t, "shop"), read).Unknown, "\n")
+	said := strings.Join(runTrial(t, newTrial(t, "shop"), read).Unknown, "\n")
 	if strings.Count(said, "Certificate.cert-manager.io") != 1 || strings.Count(said, "quota") != 1 {
 		t.Errorf("it says:\n%s", said)
 	}
@@ -397,7 +397,7 @@ func TestResources(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			results := try(t, by, read).Results
+			results := runTrial(t, by, read).Results
 			last := results[len(results)-1]
 			if last.Verdict != c.verdict {
 				t.Fatalf("%s, want %s: %v %v", last.Verdict, c.verdict, last.Refusals, last.Warnings)
@@ -422,7 +422,7 @@ func TestUnknownKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results := try(t, trialOf(t, "shop"), read).Results
+		results := runTrial(t, newTrial(t, "shop"), read).Results
 		if len(results[0].Refusals) == 0 {
 			t.Errorf("%s is %s", kind, results[0].Verdict)
 			continue

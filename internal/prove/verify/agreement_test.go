@@ -46,7 +46,7 @@ type answer struct {
 	warnings []string
 }
 
-func (all *answers) note(a attack.Attack, got client.Object, err error, warnings []string) {
+func (all *answers) recordAnswer(a attack.Attack, got client.Object, err error, warnings []string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.of == nil {
@@ -58,28 +58,28 @@ func (all *answers) note(a attack.Attack, got client.Object, err error, warnings
 // asks returns the answer to an attack's request.
 type asks func(context.Context, attack.Attack) (evaluator.Answer, error)
 
-// differences compares the API server's answer to each attack and mirror with another answer:
+// findDifferences compares the API server's answer to each attack and mirror with another answer:
 // whether the request is allowed, the refusing rule and its message, the warnings, and the
 // resulting object. The API server has more defaults than the evaluator, and reports only one
 // of several refusals. The comparison stops when it has found enough differences. The result is
 // by the attack's name; compared is the number of compared answers.
-func (all *answers) differences(ctx context.Context, ask asks, enough int64) (differences map[string]string, compared int) {
+func (all *answers) findDifferences(ctx context.Context, ask asks, enough int64) (differences map[string]string, compared int) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all.of)), func(name string) bool {
 		real := all.of[name]
 		_, otherwise := all.otherwise[name]
-		return otherwise || !judges(real.attack) || meta.IsNoMatchError(real.err)
+		return otherwise || !canEvaluate(real.attack) || meta.IsNoMatchError(real.err)
 	})
 	found := make([]string, len(names))
 	var so atomic.Int64
-	atOnce(len(names), func(i int) {
+	runConcurrently(len(names), func(i int) {
 		if so.Load() >= enough {
 			return
 		}
 		real := all.of[names[i]]
-		own, err := ask(ctx, atSameAddress(real))
+		own, err := ask(ctx, copyServiceAddress(real))
 		if err != nil {
 			found[i] = err.Error()
-		} else if difference := differs(real, own); difference != "" {
+		} else if difference := compareAnswers(real, own); difference != "" {
 			found[i] = "the API server and the evaluator differ: " + difference
 		}
 		if found[i] != "" {
@@ -95,9 +95,9 @@ func (all *answers) differences(ctx context.Context, ask asks, enough int64) (di
 	return differences, len(names)
 }
 
-// atSameAddress returns the attack with the recorded address of its Service, if it requests a
+// copyServiceAddress returns the attack with the recorded address of its Service, if it requests a
 // free one.
-func atSameAddress(real answer) attack.Attack {
+func copyServiceAddress(real answer) attack.Attack {
 	sent, ok := real.object.(*corev1.Service)
 	if !ok {
 		return real.attack
@@ -109,25 +109,25 @@ func atSameAddress(real answer) attack.Attack {
 	return a
 }
 
-// agree fails for each difference between the API server and the evaluator, and if the
+// expectAgreement fails for each difference between the API server and the evaluator, and if the
 // comparison does not detect evaluators that are wrong on purpose. The runner repeats attacks
 // whose answers differ: a mirror is always allowed, so it may have been answered before a
 // policy was in force.
-func (all *answers) agree(t *testing.T, p *proving, runner *verify.Runner) {
+func (all *answers) expectAgreement(t *testing.T, p *proving, runner *verify.Runner) {
 	t.Helper()
 	s := newOfflineScene(t, p.scratch)
 	if p.platform.Placement == v1alpha1.PlacementGatekeeper {
-		s.objects = append(s.objects, mutatingPolicies(p.platform)...)
+		s.objects = append(s.objects, listMutatingPolicies(p.platform)...)
 		all.otherwise = placedOtherwise
 		for _, name := range slices.Sorted(maps.Keys(placedOtherwise)) {
 			fmt.Printf("not compared where Gatekeeper is the engine: %s: %s\n", name, placedOtherwise[name])
 		}
 	}
-	s.asInCluster(t, p.admin)
+	s.copyClusterMetadata(t, p.admin)
 	var differences map[string]string
 	var compared int
 	_ = wait.PollUntilContextTimeout(t.Context(), 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		differences, compared = all.differences(ctx, s.answer, math.MaxInt64)
+		differences, compared = all.findDifferences(ctx, s.answerAttack, math.MaxInt64)
 		var again []attack.Attack
 		for name := range differences {
 			again = append(again, all.of[name].attack)
@@ -142,9 +142,9 @@ func (all *answers) agree(t *testing.T, p *proving, runner *verify.Runner) {
 	if compared*100 < len(all.of)*85 {
 		t.Errorf("%d of %d answers are compared", compared, len(all.of))
 	}
-	wrong := s.wrong(t)
+	wrong := s.buildWrongEvaluators(t)
 	for _, name := range slices.Sorted(maps.Keys(wrong)) {
-		differences, _ := all.differences(t.Context(), wrong[name], 1)
+		differences, _ := all.findDifferences(t.Context(), wrong[name], 1)
 		if len(differences) == 0 {
 			t.Errorf("an evaluator that %s is taken for the API server", name)
 			continue
@@ -170,10 +170,10 @@ var placedOtherwise = map[string]string{
 
 const sharedNode = "mutators set hostUsers on these pods, too, and Kubernetes refuses them before Pod Security"
 
-// mutatingPolicies returns the API server's mutating policies for a platform with Gatekeeper's
+// listMutatingPolicies returns the API server's mutating policies for a platform with Gatekeeper's
 // mutators. The evaluator does not implement Gatekeeper, but pods must be mutated in the same
 // way.
-func mutatingPolicies(p *estate.Platform) []client.Object {
+func listMutatingPolicies(p *estate.Platform) []client.Object {
 	native := *p
 	native.Placement = v1alpha1.PlacementNative
 	return slices.DeleteFunc(wall.PlatformObjects(&native), func(o client.Object) bool {
@@ -185,9 +185,9 @@ func mutatingPolicies(p *estate.Platform) []client.Object {
 	})
 }
 
-// asInCluster takes the labels and annotations of namespaces from a cluster: other field
+// copyClusterMetadata takes the labels and annotations of namespaces from a cluster: other field
 // managers add some there, and rules count and name them.
-func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
+func (s *offlineScene) copyClusterMetadata(t *testing.T, admin client.Client) {
 	t.Helper()
 	for i, o := range s.objects {
 		namespace, ok := o.(*corev1.Namespace)
@@ -208,8 +208,8 @@ func (s *offlineScene) asInCluster(t *testing.T, admin client.Client) {
 	}
 }
 
-// wrong returns evaluators that are wrong on purpose, by their fault.
-func (s *offlineScene) wrong(t *testing.T) map[string]asks {
+// buildWrongEvaluators returns evaluators that are wrong on purpose, by their fault.
+func (s *offlineScene) buildWrongEvaluators(t *testing.T) map[string]asks {
 	t.Helper()
 	of := func(change func(client.Object) client.Object) asks {
 		next := *s
@@ -223,7 +223,7 @@ func (s *offlineScene) wrong(t *testing.T) map[string]asks {
 		if next.evaluator, err = s.evaluator.WithObjects(next.objects); err != nil {
 			t.Fatal(err)
 		}
-		return next.answer
+		return next.answerAttack
 	}
 	wrong := map[string]asks{
 		"skips mutations": of(func(o client.Object) client.Object {
@@ -248,7 +248,7 @@ func (s *offlineScene) wrong(t *testing.T) map[string]asks {
 			return o
 		}),
 		"ignores RBAC": func(ctx context.Context, a attack.Attack) (evaluator.Answer, error) {
-			e, r, err := s.request(ctx, a)
+			e, r, err := s.buildRequest(ctx, a)
 			if err != nil {
 				return evaluator.Answer{}, err
 			}
@@ -259,19 +259,19 @@ func (s *offlineScene) wrong(t *testing.T) map[string]asks {
 	return wrong
 }
 
-func differs(real answer, own evaluator.Answer) string {
+func compareAnswers(real answer, own evaluator.Answer) string {
 	switch {
 	case (real.err == nil) != (own.Err() == nil):
-		return "error " + said(real.err) + ", evaluator " + said(own.Err())
+		return "error " + formatError(real.err) + ", evaluator " + formatError(own.Err())
 	case real.err != nil:
-		if !slices.ContainsFunc(own.Denials, func(d evaluator.Denial) bool { return sameRefusal(real.err, d.Err) }) {
-			return "error " + said(real.err) + ", evaluator " + said(own.Err())
+		if !slices.ContainsFunc(own.Denials, func(d evaluator.Denial) bool { return equalRefusals(real.err, d.Err) }) {
+			return "error " + formatError(real.err) + ", evaluator " + formatError(own.Err())
 		}
 		return ""
 	}
 	for _, list := range [][2][]string{{real.warnings, own.Warnings}, {own.Warnings, real.warnings}} {
 		for _, w := range list[0] {
-			same := func(other string) bool { return words(w) == words(other) }
+			same := func(other string) bool { return sortWords(w) == sortWords(other) }
 			if attack.IsCroftWarning(w) && !slices.ContainsFunc(list[1], same) {
 				return "only one warns: " + w
 			}
@@ -280,22 +280,22 @@ func differs(real answer, own evaluator.Answer) string {
 	if own.Object == nil || real.attack.Request.Subresource != "" {
 		return ""
 	}
-	sent, err := plain(real.object)
+	sent, err := convertToUnstructured(real.object)
 	if err != nil {
 		return err.Error()
 	}
-	return lacks("", own.Object.Object["spec"], sent.Object["spec"])
+	return findMissingField("", own.Object.Object["spec"], sent.Object["spec"])
 }
 
-// sameRefusal compares the text after the name of the object, which only the evaluator may
+// equalRefusals compares the text after the name of the object, which only the evaluator may
 // know.
-func sameRefusal(a, b error) bool {
-	return apierrors.ReasonForError(a) == apierrors.ReasonForError(b) && words(core(a)) == words(core(b))
+func equalRefusals(a, b error) bool {
+	return apierrors.ReasonForError(a) == apierrors.ReasonForError(b) && sortWords(cutCore(a)) == sortWords(cutCore(b))
 }
 
-// words returns the words of a text, sorted: lists that are made from a map have a random
+// sortWords returns the words of a text, sorted: lists that are made from a map have a random
 // order.
-func words(text string) string {
+func sortWords(text string) string {
 	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
 	slices.Sort(all)
 	return strings.Join(all, " ")
@@ -305,7 +305,7 @@ func words(text string) string {
 // shortened and has the random order of a Go map, so only its length is compared.
 var someMarks = regexp.MustCompile(`behind the walls \(.*\) are written`)
 
-func core(err error) string {
+func cutCore(err error) string {
 	text := err.Error()
 	for _, begin := range []string{"denied request: ", "violates PodSecurity", " cannot ", "is attempting to grant RBAC permissions not currently held"} {
 		if i := strings.Index(text, begin); i >= 0 {
@@ -321,16 +321,16 @@ func core(err error) string {
 	return text
 }
 
-func said(err error) string {
+func formatError(err error) string {
 	if err == nil {
 		return "none"
 	}
 	return cmp.Or(err.Error(), "empty")
 }
 
-// lacks returns a description of the first field of one value that is missing in another or
-// differs from it.
-func lacks(path string, of, in any) string {
+// findMissingField returns a description of the first field of one value that is missing in another
+// or differs from it.
+func findMissingField(path string, of, in any) string {
 	switch of := of.(type) {
 	case nil:
 		return ""
@@ -340,7 +340,7 @@ func lacks(path string, of, in any) string {
 			return path + " is missing"
 		}
 		for _, key := range slices.Sorted(maps.Keys(of)) {
-			if difference := lacks(path+"."+key, of[key], to[key]); difference != "" {
+			if difference := findMissingField(path+"."+key, of[key], to[key]); difference != "" {
 				return difference
 			}
 		}
@@ -351,7 +351,7 @@ func lacks(path string, of, in any) string {
 			return path + " is shorter"
 		}
 		for i := range of {
-			if difference := lacks(path, of[i], to[i]); difference != "" {
+			if difference := findMissingField(path, of[i], to[i]); difference != "" {
 				return difference
 			}
 		}

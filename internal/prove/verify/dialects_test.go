@@ -38,27 +38,27 @@ func TestMutantsOfDialects(t *testing.T) {
 			started := time.Now()
 			cluster := startBare(t)
 			installKinds(t, cluster, dialect.addon)
-			platform := platformWith("ingress")
+			platform := newPlatform("ingress")
 			dialect.network.PlatformNamespaces = platform.Spec.Network.PlatformNamespaces
 			platform.Spec.Network = dialect.network
 			platform.Spec.ClusterDNS = []string{"169.254.169.254", "fd00::a"} // the first is a metadata address
 			l := &lab{t: t, compares: true}
-			s := build(t, cluster.Config, dialect.name, platform)
-			l.add(s)
+			s := buildProving(t, cluster.Config, dialect.name, platform)
+			l.addScene(s)
 			fmt.Printf("%s: everything holds: %.0f s after the start\n", dialect.name, time.Since(started).Seconds())
-			floor := slices.DeleteFunc(s.platformObjects(), func(o client.Object) bool { return !strings.HasPrefix(o.GetName(), network.CalicoFloorPolicy) })
+			floor := slices.DeleteFunc(s.listPlatformObjects(), func(o client.Object) bool { return !strings.HasPrefix(o.GetName(), network.CalicoFloorPolicy) })
 			if calico := dialect.network.Calico; calico == nil || !calico.TenantPolicies {
 				floor = nil // without tenants' policies, no request gets that far
 			}
-			report(t, slices.Concat(l.run(l.ruleMutants(floor)), l.run(l.dialectMutants(s))), time.Since(started))
+			reportFindings(t, slices.Concat(l.runMutants(l.buildRuleMutants(floor)), l.runMutants(l.buildDialectMutants(s))), time.Since(started))
 		})
 	}
 }
 
-// dialectMutants returns mutants of the policies that only this dialect has: each is deleted,
+// buildDialectMutants returns mutants of the policies that only this dialect has: each is deleted,
 // or evaluated last; and each of its rules is removed or, if it allows, made to allow
 // everything. The parts of a policy for all namespaces, or all tenants, are changed together.
-func (l *lab) dialectMutants(s *proving) []mutant {
+func (l *lab) buildDialectMutants(s *proving) []mutant {
 	byName := map[string][]*unstructured.Unstructured{}
 	var names []string
 	for _, o := range s.scratch.Objects() {
@@ -78,10 +78,10 @@ func (l *lab) dialectMutants(s *proving) []mutant {
 			var each []mutation
 			for _, o := range byName[name] {
 				if change == nil {
-					each = append(each, deleted(o))
+					each = append(each, buildDeletion(o))
 					continue
 				}
-				each = append(each, edited(o, func(live client.Object) {
+				each = append(each, buildEdit(o, func(live client.Object) {
 					change(live.(*unstructured.Unstructured).Object["spec"].(map[string]any))
 				}))
 			}

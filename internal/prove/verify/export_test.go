@@ -11,13 +11,13 @@ import (
 	"croft.dev/croft/internal/rules/attack"
 )
 
-// Parts returns the parts of a Scratch, for tests that change them.
-func (s *Scratch) Parts() (platform *estate.Platform, by, on *estate.Tenant) {
+// GetParts returns the parts of a Scratch, for tests that change them.
+func (s *Scratch) GetParts() (platform *estate.Platform, by, on *estate.Tenant) {
 	return s.platform, s.attacker, s.target
 }
 
-// Users returns the identities that Runners impersonate, by tenant and role.
-func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authentication.Info {
+// ListUsers returns the identities that Runners impersonate, by tenant and role.
+func ListUsers(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authentication.Info {
 	all := map[string]map[v1alpha1.Role]authentication.Info{}
 	for _, t := range tenants {
 		all[t.Name] = map[v1alpha1.Role]authentication.Info{}
@@ -28,13 +28,13 @@ func Users(tenants ...*estate.Tenant) map[string]map[v1alpha1.Role]authenticatio
 	return all
 }
 
-// Judge returns a Runner's result for the answer to an attack.
-func Judge(a attack.Attack, err error, warnings []string, outcome error) Result {
+// EvaluateAnswer returns a Runner's result for the answer to an attack.
+func EvaluateAnswer(a attack.Attack, err error, warnings []string, outcome error) Result {
 	return classifyAnswer(a, answer{err: err, warnings: warnings, outcome: outcome})
 }
 
-// OfflineRunner returns a Runner that only evaluates flows, by the given network policies.
-func OfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: policies} }
+// NewOfflineRunner returns a Runner that only evaluates flows, by the given network policies.
+func NewOfflineRunner(policies *netpol.Map) *Runner { return &Runner{policies: policies} }
 
 // Refresh discards the data read from the cluster, after a change by the caller.
 func (r *Runner) Refresh() {
@@ -63,8 +63,8 @@ func (k Kind) String() string {
 	return kind{GroupVersionResource: k.Resource, subresource: k.Subresource}.displayName()
 }
 
-// Served returns all kinds that the cluster serves.
-func (r *Runner) Served() ([]Kind, error) {
+// ListServed returns all kinds that the cluster serves.
+func (r *Runner) ListServed() ([]Kind, error) {
 	found, err := r.discoverKinds()
 	if err != nil {
 		return nil, err

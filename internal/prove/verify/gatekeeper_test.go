@@ -41,54 +41,54 @@ func TestMutantsOfGatekeeper(t *testing.T) {
 		Components: sandbox.WithControllers, With: []string{sandbox.Gatekeeper}, Without: []string{"MutatingAdmissionPolicy"},
 	})
 	installKinds(t, cluster)
-	platform := platformWith("ingress")
+	platform := newPlatform("ingress")
 	platform.Spec.Placement = v1alpha1.PlacementGatekeeper
 	l := &lab{t: t, compares: true}
-	p := build(t, cluster.Config, "gatekeeper", platform)
-	l.add(p)
+	p := buildProving(t, cluster.Config, "gatekeeper", platform)
+	l.addScene(p)
 	if t.Failed() {
 		return
 	}
 	fmt.Printf("everything holds: %.0f s after the start\n", time.Since(started).Seconds())
-	l.withoutTwins(p)
+	l.removeDuplicateRules(p)
 	if t.Failed() {
 		return
 	}
 	fmt.Printf("what Gatekeeper holds too is held by Gatekeeper: %.0f s after the start\n", time.Since(started).Seconds())
-	findings := l.run(l.gatekeeperMutants(p))
+	findings := l.runMutants(l.buildGatekeeperMutants(p))
 	// These run afterwards: a namespace without its labels and annotations lacks the rules by
 	// which every other mutant is detected.
-	findings = append(findings, l.run(l.markMutants(p))...)
-	report(t, findings, time.Since(started))
+	findings = append(findings, l.runMutants(l.buildMarkMutants(p))...)
+	reportFindings(t, findings, time.Since(started))
 }
 
-// constrainedBy selects the attacks that a constraint of the kind also refuses.
-func constrainedBy(kind string) func(attack.Attack) bool {
+// selectConstrainedBy selects the attacks that a constraint of the kind also refuses.
+func selectConstrainedBy(kind string) func(attack.Attack) bool {
 	return func(a attack.Attack) bool { return a.StoppedBy.Constraint == kind }
 }
 
 func isConstrained(a attack.Attack) bool { return a.StoppedBy.Constraint != "" }
 
-// withoutTwins removes the rules that Gatekeeper also has from the API server's policies, and
-// waits until Gatekeeper refuses the attacks on them.
-func (l *lab) withoutTwins(p *proving) {
+// removeDuplicateRules removes the rules that Gatekeeper also has from the API server's policies,
+// and waits until Gatekeeper refuses the attacks on them.
+func (l *lab) removeDuplicateRules(p *proving) {
 	l.t.Helper()
 	twins := map[string][]string{}
-	for _, a := range l.attacks(p, isConstrained) {
+	for _, a := range l.selectAttacks(p, isConstrained) {
 		twins[a.StoppedBy.Policy] = append(twins[a.StoppedBy.Policy], a.StoppedBy.Rule)
 	}
 	// This rule alone also refuses a pod that claims to belong to a Node.
 	twins[admissionpolicy.PodsPolicy] = append(twins[admissionpolicy.PodsPolicy], walls.OwnersRule)
-	for _, o := range p.platformObjects() {
+	for _, o := range p.listPlatformObjects() {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
 		if !ok {
 			continue
 		}
-		_, err := l.make(l.t.Context(), edited(policy, func(o client.Object) {
+		_, err := l.applyMutation(l.t.Context(), buildEdit(policy, func(o client.Object) {
 			live := o.(*admissionv1.ValidatingAdmissionPolicy)
-			for _, rule := range askedBy(live) {
+			for _, rule := range listRules(live) {
 				if slices.Contains(twins[policy.Name], rule) {
-					waive(live, rule)
+					disablePolicyRule(live, rule)
 				}
 			}
 		}))
@@ -96,7 +96,7 @@ func (l *lab) withoutTwins(p *proving) {
 			l.t.Fatal(err)
 		}
 	}
-	left := l.attacks(p, isConstrained)
+	left := l.selectAttacks(p, isConstrained)
 	var last []verify.Result
 	err := wait.PollUntilContextTimeout(l.t.Context(), 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var err error
@@ -115,29 +115,29 @@ func (l *lab) withoutTwins(p *proving) {
 	}
 }
 
-// gatekeeperMutants returns a mutant of every object that Gatekeeper reads. A tenant's object
+// buildGatekeeperMutants returns a mutant of every object that Gatekeeper reads. A tenant's object
 // is removed from both tenants at once, since not every attack is tried by both.
-func (l *lab) gatekeeperMutants(p *proving) []mutant {
+func (l *lab) buildGatekeeperMutants(p *proving) []mutant {
 	var all []mutant
 	each := map[string][]mutation{}
-	for _, o := range slices.Concat(p.platformObjects(), p.scratch.Objects()) {
+	for _, o := range slices.Concat(p.listPlatformObjects(), p.scratch.Objects()) {
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok {
 			continue
 		}
 		gvk := u.GroupVersionKind()
 		if gvk.Kind == "ConstraintTemplate" {
-			all = append(all, l.templateMutants(p, u)...)
+			all = append(all, l.buildTemplateMutants(p, u)...)
 			continue
 		}
-		m := mutant{name: "mutators " + generic(u) + " deleted", object: "mutators", suspects: changedByGatekeeper}
+		m := mutant{name: "mutators " + trimTenant(u) + " deleted", object: "mutators", suspects: isChangedByGatekeeper}
 		if gvk.Group == admissionpolicy.ConstraintsGroup {
-			m = mutant{name: "constraints " + gvk.Kind + " deleted", object: strings.ToLower(gvk.Kind), suspects: constrainedBy(gvk.Kind)}
+			m = mutant{name: "constraints " + gvk.Kind + " deleted", object: strings.ToLower(gvk.Kind), suspects: selectConstrainedBy(gvk.Kind)}
 		}
 		if each[m.name] == nil {
 			all = append(all, m)
 		}
-		each[m.name] = append(each[m.name], deleted(u))
+		each[m.name] = append(each[m.name], buildDeletion(u))
 	}
 	for i := range all {
 		if each[all[i].name] != nil {
@@ -147,12 +147,12 @@ func (l *lab) gatekeeperMutants(p *proving) []mutant {
 	return all
 }
 
-// markMutants returns mutants that remove a label or annotation that Gatekeeper reads from the
+// buildMarkMutants returns mutants that remove a label or annotation that Gatekeeper reads from the
 // namespaces. Without the label no constraint applies; without an annotation with an allowing
 // rule, legitimate requests are refused.
-func (l *lab) markMutants(p *proving) []mutant {
+func (l *lab) buildMarkMutants(p *proving) []mutant {
 	var templates strings.Builder
-	for _, o := range p.platformObjects() {
+	for _, o := range p.listPlatformObjects() {
 		if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == "ConstraintTemplate" {
 			fmt.Fprintf(&templates, "%v\n", u.Object)
 		}
@@ -166,7 +166,7 @@ func (l *lab) markMutants(p *proving) []mutant {
 			continue
 		}
 		unmarked := all[0].name
-		each[unmarked] = append(each[unmarked], edited(namespace, func(live client.Object) { delete(live.GetLabels(), v1alpha1.PlacementLabel) }))
+		each[unmarked] = append(each[unmarked], buildEdit(namespace, func(live client.Object) { delete(live.GetLabels(), v1alpha1.PlacementLabel) }))
 		for _, key := range slices.Sorted(maps.Keys(namespace.Annotations)) {
 			// The annotation with the tenant is only used in messages. Other annotations are
 			// read by the API server's policies only.
@@ -178,9 +178,9 @@ func (l *lab) markMutants(p *proving) []mutant {
 			}
 			name := "namespaces without annotation " + key
 			if each[name] == nil {
-				all = append(all, mutant{name: name, suspects: isOfOwn})
+				all = append(all, mutant{name: name, suspects: isOwnMirror})
 			}
-			each[name] = append(each[name], edited(namespace, func(live client.Object) { delete(live.GetAnnotations(), key) }))
+			each[name] = append(each[name], buildEdit(namespace, func(live client.Object) { delete(live.GetAnnotations(), key) }))
 		}
 	}
 	for i := range all {
@@ -189,23 +189,23 @@ func (l *lab) markMutants(p *proving) []mutant {
 	return all
 }
 
-// isOfOwn selects the mirrors: requests that a tenant must be able to make.
-func isOfOwn(a attack.Attack) bool {
+// isOwnMirror selects the mirrors: requests that a tenant must be able to make.
+func isOwnMirror(a attack.Attack) bool {
 	return a.Kind == attack.Mirror && a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy")
 }
 
-// changedByGatekeeper selects the attacks and mirrors to which the mutators apply.
-func changedByGatekeeper(a attack.Attack) bool {
+// isChangedByGatekeeper selects the attacks and mirrors to which the mutators apply.
+func isChangedByGatekeeper(a attack.Attack) bool {
 	return a.Request != nil && (a.Wall == "nodes" || a.Wall == "policy") && !isConstrained(a)
 }
 
-// generic returns the name of a tenant's mutator without the tenant.
-func generic(o metav1.Object) string {
+// trimTenant returns the name of a tenant's mutator without the tenant.
+func trimTenant(o metav1.Object) string {
 	return strings.TrimSuffix(o.GetName(), "."+o.GetLabels()[v1alpha1.TenantLabel])
 }
 
-// templateMutants returns mutants in which a rule of a template allows everything.
-func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) []mutant {
+// buildTemplateMutants returns mutants in which a rule of a template allows everything.
+func (l *lab) buildTemplateMutants(p *proving, template *unstructured.Unstructured) []mutant {
 	var all []mutant
 	for _, c := range wall.ListConstrainedPolicies(p.platform) {
 		if strings.ToLower(c.Kind) != template.GetName() {
@@ -215,15 +215,15 @@ func (l *lab) templateMutants(p *proving, template *unstructured.Unstructured) [
 			all = append(all, mutant{
 				name: fmt.Sprintf("template %s: rule %s asks nothing", c.Kind, rule.Name), object: template.GetName(),
 				suspects: func(a attack.Attack) bool { return a.StoppedBy.Constraint == c.Kind && a.StoppedBy.Rule == rule.Name },
-				mutate:   edited(template, func(live client.Object) { askNothing(live.(*unstructured.Unstructured), i) }),
+				mutate:   buildEdit(template, func(live client.Object) { disableTemplateRule(live.(*unstructured.Unstructured), i) }),
 			})
 		}
 	}
 	return all
 }
 
-// askNothing makes a rule of a template allow everything.
-func askNothing(template *unstructured.Unstructured, rule int) {
+// disableTemplateRule makes a rule of a template allow everything.
+func disableTemplateRule(template *unstructured.Unstructured, rule int) {
 	targets, _, _ := unstructured.NestedSlice(template.Object, "spec", "targets")
 	code := targets[0].(map[string]any)["code"].([]any)[0].(map[string]any)
 	validation := code["source"].(map[string]any)["validations"].([]any)[rule].(map[string]any)

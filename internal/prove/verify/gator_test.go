@@ -36,24 +36,24 @@ func TestTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	platform := platformWith("ingress")
+	platform := newPlatform("ingress")
 	platform.Spec.Placement = v1alpha1.PlacementGatekeeper
 	scratch, err := verify.NewScratch(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, by, on := scratch.Parts()
-	attacks := few(scratch.Attacks())
+	parts, by, on := scratch.GetParts()
+	attacks := selectFew(scratch.Attacks())
 	for _, c := range wall.ListConstrainedPolicies(parts) {
 		t.Run(c.Kind, func(t *testing.T) {
 			tenants := []*estate.Tenant{by, on}
 			s, blind := suite{dir: t.TempDir(), constrained: c}, suite{dir: t.TempDir(), constrained: c, blind: true}
 			for _, s := range []*suite{&s, &blind} {
 				for _, tenant := range tenants {
-					s.template(t, parts, tenant, c.Template())
-					s.add(t, parts, tenant, attacks)
+					s.writeTemplate(t, parts, tenant, c.Template())
+					s.addCases(t, parts, tenant, attacks)
 				}
-				if out, err := s.verify(gator); err != nil {
+				if out, err := s.runGator(gator); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
 			}
@@ -64,11 +64,11 @@ func TestTemplates(t *testing.T) {
 				own := slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return a.StoppedBy.Rule != rule.Name })
 				for _, tenant := range tenants {
 					template := c.Template().(*unstructured.Unstructured)
-					askNothing(template, i)
-					s.template(t, parts, tenant, template)
-					s.add(t, parts, tenant, own)
+					disableTemplateRule(template, i)
+					s.writeTemplate(t, parts, tenant, template)
+					s.addCases(t, parts, tenant, own)
 				}
-				if out, err := s.verify(gator); err == nil {
+				if out, err := s.runGator(gator); err == nil {
 					t.Errorf("rule %s asks nothing, and no case fails:\n%s", rule.Name, out)
 				}
 			}
@@ -76,10 +76,10 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// few returns at most six attacks of each rule, verb and tenant, two in `make test`, and as
+// selectFew returns at most six attacks of each rule, verb and tenant, two in `make test`, and as
 // many mirrors of each kind: gator compiles a template for each case, and the catalogue of
 // add-ons alone has a hundred cases, which TestAnnotations evaluates separately.
-func few(attacks []attack.Attack) []attack.Attack {
+func selectFew(attacks []attack.Attack) []attack.Attack {
 	most := 2
 	if sandbox.All() {
 		most = 6
@@ -105,12 +105,12 @@ type suite struct {
 	tests []any
 }
 
-func (s *suite) verify(gator string) (string, error) {
+func (s *suite) runGator(gator string) (string, error) {
 	out, err := exec.Command(gator, "verify", s.dir).CombinedOutput()
 	return string(out), err
 }
 
-func (s *suite) write(t *testing.T, file string, content any) {
+func (s *suite) writeFile(t *testing.T, file string, content any) {
 	t.Helper()
 	text, err := yaml.Marshal(content)
 	if err != nil {
@@ -121,9 +121,9 @@ func (s *suite) write(t *testing.T, file string, content any) {
 	}
 }
 
-// template writes the template for objects of one tenant. gator passes it no namespace with
+// writeTemplate writes the template for objects of one tenant. gator passes it no namespace with
 // annotations or labels, so their values are inserted.
-func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant, template client.Object) {
+func (s *suite) writeTemplate(t *testing.T, p *estate.Platform, tenant *estate.Tenant, template client.Object) {
 	t.Helper()
 	var namespace corev1.Namespace
 	for _, o := range wall.TenantObjects(p, tenant) {
@@ -133,13 +133,13 @@ func (s *suite) template(t *testing.T, p *estate.Platform, tenant *estate.Tenant
 	}
 	object := template.DeepCopyObject().(*unstructured.Unstructured).Object
 	if !s.blind {
-		replaced(object, "namespaceObject == null || ", "") // a disabled rule does not have it
-		if !replaced(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", formatMap(namespace.Annotations)) {
+		replaceText(object, "namespaceObject == null || ", "") // a disabled rule does not have it
+		if !replaceText(object, "has(namespaceObject.metadata.annotations) ? namespaceObject.metadata.annotations : {}", formatMap(namespace.Annotations)) {
 			t.Fatal("the template does not read the namespace's annotations")
 		}
-		replaced(object, "namespaceObject.metadata.labels", formatMap(namespace.Labels)) // few templates read them
+		replaceText(object, "namespaceObject.metadata.labels", formatMap(namespace.Labels)) // few templates read them
 	}
-	s.write(t, "template-"+tenant.Name+".yaml", object)
+	s.writeFile(t, "template-"+tenant.Name+".yaml", object)
 }
 
 // formatMap returns a map as a CEL expression.
@@ -151,8 +151,8 @@ func formatMap(entries map[string]string) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// replaced replaces a text by another in all values, and reports whether there was any.
-func replaced(in any, before, after string) bool {
+// replaceText replaces a text by another in all values, and reports whether there was any.
+func replaceText(in any, before, after string) bool {
 	found := false
 	switch in := in.(type) {
 	case map[string]any:
@@ -160,26 +160,26 @@ func replaced(in any, before, after string) bool {
 			if text, ok := value.(string); ok && strings.Contains(text, before) {
 				in[key], found = strings.ReplaceAll(text, before, after), true
 			}
-			found = replaced(value, before, after) || found
+			found = replaceText(value, before, after) || found
 		}
 	case []any:
 		for _, value := range in {
-			found = replaced(value, before, after) || found
+			found = replaceText(value, before, after) || found
 		}
 	}
 	return found
 }
 
-// add adds the cases of one tenant.
-func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, attacks []attack.Attack) {
+// addCases adds the cases of one tenant.
+func (s *suite) addCases(t *testing.T, p *estate.Platform, tenant *estate.Tenant, attacks []attack.Attack) {
 	t.Helper()
 	constraint := s.constrained.Constraint().(*unstructured.Unstructured).DeepCopy()
 	// gator does not support namespaces with labels.
 	unstructured.RemoveNestedField(constraint.Object, "spec", "match", "namespaceSelector")
-	s.write(t, "constraint.yaml", constraint.Object)
+	s.writeFile(t, "constraint.yaml", constraint.Object)
 	var cases []any
 	for _, a := range attacks {
-		review := s.review(t, p, tenant, a)
+		review := s.buildReview(t, p, tenant, a)
 		if review == nil {
 			continue
 		}
@@ -187,19 +187,19 @@ func (s *suite) add(t *testing.T, p *estate.Platform, tenant *estate.Tenant, att
 		if a.Kind == attack.Breach && !s.blind {
 			assertion = map[string]any{"violations": "yes", "message": `\[` + a.StoppedBy.Rule + `\]`}
 		}
-		s.write(t, "case-"+a.Name+".yaml", review)
+		s.writeFile(t, "case-"+a.Name+".yaml", review)
 		cases = append(cases, map[string]any{"name": a.Name, "object": "case-" + a.Name + ".yaml", "assertions": []any{assertion}})
 	}
 	if len(cases) == 0 {
 		return
 	}
 	s.tests = append(s.tests, map[string]any{"name": tenant.Name, "template": "template-" + tenant.Name + ".yaml", "constraint": "constraint.yaml", "cases": cases})
-	s.write(t, "suite.yaml", map[string]any{"apiVersion": "test.gatekeeper.sh/v1alpha1", "kind": "Suite", "tests": s.tests})
+	s.writeFile(t, "suite.yaml", map[string]any{"apiVersion": "test.gatekeeper.sh/v1alpha1", "kind": "Suite", "tests": s.tests})
 }
 
-// review returns the API server's review of an attack, or nil if the attack is not a tenant's
+// buildReview returns the API server's review of an attack, or nil if the attack is not a tenant's
 // request for one of the constraint's kinds.
-func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, a attack.Attack) map[string]any {
+func (s *suite) buildReview(t *testing.T, p *estate.Platform, tenant *estate.Tenant, a attack.Attack) map[string]any {
 	t.Helper()
 	r := a.Request
 	// gator supports neither namespaces outside of tenants nor users who are exempt from the
@@ -219,7 +219,7 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 		"kind":     map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind},
 		"resource": map[string]any{"group": gvk.Group, "version": gvk.Version, "resource": strings.ToLower(gvk.Kind) + "s"},
 	}
-	object := asStored(p, tenant, r.Object.DeepCopyObject().(client.Object))
+	object := applyDefaults(p, tenant, r.Object.DeepCopyObject().(client.Object))
 	object.GetObjectKind().SetGroupVersionKind(gvk)
 	switch r.Verb {
 	case attack.Create:
@@ -236,9 +236,9 @@ func (s *suite) review(t *testing.T, p *estate.Platform, tenant *estate.Tenant, 
 	return map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 }
 
-// asStored applies the defaults and mutations that precede a constraint, as far as the
+// applyDefaults applies the defaults and mutations that precede a constraint, as far as the
 // templates read them.
-func asStored(p *estate.Platform, tenant *estate.Tenant, o client.Object) client.Object {
+func applyDefaults(p *estate.Platform, tenant *estate.Tenant, o client.Object) client.Object {
 	switch o := o.(type) {
 	case *corev1.Service:
 		if o.Spec.Type == "" {

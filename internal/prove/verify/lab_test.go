@@ -35,7 +35,7 @@ type mutant struct {
 	suspects func(attack.Attack) bool
 	// buried is set instead of mutate and suspects if the suspects are known only after the
 	// mutation.
-	buried *buried
+	buried *hiddenRule
 }
 
 // finding is the result of a mutant.
@@ -74,36 +74,36 @@ type lab struct {
 	withoutCluster int
 }
 
-// add adds a scene to the lab after it has checked that all of the scene's attacks are held.
-func (l *lab) add(s *proving) {
+// addScene adds a scene to the lab after it has checked that all of the scene's attacks are held.
+func (l *lab) addScene(s *proving) {
 	if l.runners == nil {
 		l.admin, l.runners, l.sound = s.admin, map[*proving]*verify.Runner{}, map[*proving][]attack.Attack{}
 	}
 	l.scenes = append(l.scenes, s)
-	l.runners[s] = s.runner(l.t)
+	l.runners[s] = s.newRunner(l.t)
 	answered := &answers{}
 	if l.compares {
-		l.runners[s].Tell(answered.note)
+		l.runners[s].Tell(answered.recordAnswer)
 	}
 	attacks := s.scratch.Attacks()
 	trusted := map[string]bool{}
 	if l.trusts {
-		trusted = l.trusted(s)
+		trusted = l.listOfflineHeld(s)
 	}
-	results := s.settled(l.t, l.runners[s], slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return trusted[a.Name] }))
+	results := s.runUntilStopped(l.t, l.runners[s], slices.DeleteFunc(slices.Clone(attacks), func(a attack.Attack) bool { return trusted[a.Name] }))
 	for _, a := range attacks {
 		if trusted[a.Name] {
 			l.sound[s] = append(l.sound[s], a)
 		}
 	}
 	if l.compares {
-		answered.agree(l.t, s, l.runners[s])
+		answered.expectAgreement(l.t, s, l.runners[s])
 		l.runners[s].Tell(nil)
 	}
 	for _, r := range results {
-		a := s.attack(l.t, r.Name)
+		a := s.findAttack(l.t, r.Name)
 		switch {
-		case s.lacking(r):
+		case s.isLackingKind(r):
 		case a.Pairs != nil && (a.Kind == attack.Mirror || len(l.scenes) > 1):
 			// It concerns all tenants of the cluster, but the scenes are of several platforms.
 		case r.Result != verify.Held:
@@ -120,13 +120,13 @@ func (l *lab) add(s *proving) {
 	}
 }
 
-// trusted returns the names of a scene's attacks that are held without the cluster. It leaves
-// out one attack on each policy, which shows that the policy is in force in the cluster.
-func (l *lab) trusted(s *proving) map[string]bool {
+// listOfflineHeld returns the names of a scene's attacks that are held without the cluster. It
+// leaves out one attack on each policy, which shows that the policy is in force in the cluster.
+func (l *lab) listOfflineHeld(s *proving) map[string]bool {
 	if l.offline == nil {
 		l.offline = newOfflineLab(l.t, nil)
 	}
-	l.offline.add(l.t, s, func(attack.Attack) bool { return true })
+	l.offline.addScene(l.t, s, func(attack.Attack) bool { return true })
 	names, shown := map[string]bool{}, map[string]bool{}
 	for _, a := range l.offline.sound[s] {
 		if by := a.Attacker + a.StoppedBy.Name + a.StoppedBy.Policy; a.Kind == attack.Breach && !shown[by] {
@@ -138,20 +138,20 @@ func (l *lab) trusted(s *proving) map[string]bool {
 	return names
 }
 
-// attacks returns the attacks of a scene that could detect a mutant.
-func (l *lab) attacks(s *proving, want func(attack.Attack) bool) []attack.Attack {
+// selectAttacks returns the attacks of a scene that could detect a mutant.
+func (l *lab) selectAttacks(s *proving, want func(attack.Attack) bool) []attack.Attack {
 	return slices.DeleteFunc(slices.Clone(l.sound[s]), func(a attack.Attack) bool { return !want(a) })
 }
 
-// breached tries attacks until the result of one is BREACHED, and returns its scene and name.
-func (l *lab) breached(ctx context.Context, scenes []*proving, want func(attack.Attack) bool, within time.Duration) (*proving, string) {
+// awaitBreach tries attacks until the result of one is BREACHED, and returns its scene and name.
+func (l *lab) awaitBreach(ctx context.Context, scenes []*proving, want func(attack.Attack) bool, within time.Duration) (*proving, string) {
 	var where *proving
 	var which string
 	_ = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
 		for _, s := range scenes {
 			l.runners[s].Refresh()
 			trying, stop := context.WithCancel(ctx)
-			_, _ = l.runners[s].Run(trying, l.attacks(s, want), func(r verify.Result) {
+			_, _ = l.runners[s].Run(trying, l.selectAttacks(s, want), func(r verify.Result) {
 				if r.Result == verify.Breached && which == "" {
 					where, which = s, r.Name
 					stop()
@@ -167,9 +167,9 @@ func (l *lab) breached(ctx context.Context, scenes []*proving, want func(attack.
 	return where, which
 }
 
-// loose applies a mutant and returns the name of the attack that detected it, of the attacks
+// tryMutant applies a mutant and returns the name of the attack that detected it, of the attacks
 // that want selects. When it returns, the mutation is undone and the attack is held again.
-func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duration) finding {
+func (l *lab) tryMutant(m mutant, want func(attack.Attack) bool, within time.Duration) finding {
 	ctx := l.t.Context()
 	f := finding{mutant: m.name}
 	scenes := m.scenes
@@ -179,15 +179,15 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 	var undo func(context.Context) error
 	var err error
 	if m.buried != nil {
-		undo, want, err = l.dig(ctx, m.buried)
+		undo, want, err = l.removePartsBefore(ctx, m.buried)
 	} else {
-		undo, err = l.make(ctx, m.mutate)
+		undo, err = l.applyMutation(ctx, m.mutate)
 	}
 	if err != nil {
 		f.err = fmt.Errorf("%s: %w", m.name, err)
 		return f
 	}
-	where, which := l.breached(ctx, scenes, want, within)
+	where, which := l.awaitBreach(ctx, scenes, want, within)
 	if err := undo(ctx); err != nil {
 		f.err = fmt.Errorf("%s: taking it back: %w", m.name, err)
 		return f
@@ -199,7 +199,7 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 	healed := func(a attack.Attack) bool { return a.Name == which }
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*patience, true, func(ctx context.Context) (bool, error) {
 		l.runners[where].Refresh()
-		results, err := l.runners[where].Run(ctx, l.attacks(where, healed), nil)
+		results, err := l.runners[where].Run(ctx, l.selectAttacks(where, healed), nil)
 		return err == nil && len(results) == 1 && results[0].Result == verify.Held, nil
 	})
 	if err != nil {
@@ -208,14 +208,14 @@ func (l *lab) loose(m mutant, want func(attack.Attack) bool, within time.Duratio
 	return f
 }
 
-// run applies mutants: first the mutants of different objects at the same time, with their
+// runMutants applies mutants: first the mutants of different objects at the same time, with their
 // suspects only; then each undetected mutant alone, with every attack.
 //
 // Mutants that were detected without a cluster are skipped.
-func (l *lab) run(mutants []mutant) []finding {
+func (l *lab) runMutants(mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
 	if l.offline != nil {
-		findings = l.offline.run(l.t.Context(), l.scenes, mutants)
+		findings = l.offline.runMutants(l.t.Context(), l.scenes, mutants)
 	}
 	turns := make(chan struct{}, together)
 	var group sync.WaitGroup
@@ -239,30 +239,30 @@ func (l *lab) run(mutants []mutant) []finding {
 					continue
 				}
 				findings[i] = finding{mutant: mutants[i].name}
-				if l.concerns(mutants[i]) {
-					findings[i] = l.loose(mutants[i], mutants[i].suspects, patience/3)
+				if l.hasSuspects(mutants[i]) {
+					findings[i] = l.tryMutant(mutants[i], mutants[i].suspects, patience/3)
 				}
-				show(findings[i])
+				printFinding(findings[i])
 			}
 		})
 	}
 	group.Wait()
 	for i, f := range findings {
 		if f.noticedBy == "" && f.err == nil && mutants[i].buried == nil {
-			findings[i] = l.loose(mutants[i], func(a attack.Attack) bool { return a.Sweep == nil }, patience/3)
-			show(findings[i])
+			findings[i] = l.tryMutant(mutants[i], func(a attack.Attack) bool { return a.Sweep == nil }, patience/3)
+			printFinding(findings[i])
 		}
 	}
 	return findings
 }
 
-// show prints the progress.
-func show(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, "-")) }
+// printFinding prints the progress.
+func printFinding(f finding) { fmt.Printf("  %s -> %s\n", f.mutant, cmp.Or(f.noticedBy, "-")) }
 
-// buried is a rule that no request reaches because of earlier parts of the same kind. The parts
+// hiddenRule is a rule that no request reaches because of earlier parts of the same kind. The parts
 // are removed first. The rule must then refuse some of the attacks, and one of these attacks
 // must detect the removal of the rule.
-type buried struct {
+type hiddenRule struct {
 	before  []mutation
 	rule    mutation
 	attacks func(attack.Attack) bool
@@ -270,12 +270,12 @@ type buried struct {
 	refusal string
 }
 
-// dig removes the parts before a rule, and then the rule. It returns a function that undoes
-// both, and selects the attacks that the rule refused in between.
-func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, func(attack.Attack) bool, error) {
+// removePartsBefore removes the parts before a rule, and then the rule. It returns a function that
+// undoes both, and selects the attacks that the rule refused in between.
+func (l *lab) removePartsBefore(ctx context.Context, b *hiddenRule) (func(context.Context) error, func(attack.Attack) bool, error) {
 	refused := map[string]bool{}
 	reached := func(ctx context.Context) (bool, error) {
-		results, err := l.runners[l.scenes[0]].Run(ctx, l.attacks(l.scenes[0], b.attacks), nil)
+		results, err := l.runners[l.scenes[0]].Run(ctx, l.selectAttacks(l.scenes[0], b.attacks), nil)
 		for _, r := range results {
 			if strings.Contains(r.Message, b.refusal) {
 				refused[r.Name] = true
@@ -284,7 +284,7 @@ func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, 
 		return len(refused) > 0, err
 	}
 	for _, part := range b.before {
-		undo, err := l.make(ctx, part)
+		undo, err := l.applyMutation(ctx, part)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -298,7 +298,7 @@ func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, 
 		if _, err := reached(ctx); err != nil {
 			return nil, nil, errors.Join(err, undo(ctx))
 		}
-		again, err := l.make(ctx, b.rule)
+		again, err := l.applyMutation(ctx, b.rule)
 		if err != nil {
 			return nil, nil, errors.Join(err, undo(ctx))
 		}
@@ -308,17 +308,17 @@ func (l *lab) dig(ctx context.Context, b *buried) (func(context.Context) error, 
 	return nil, nil, fmt.Errorf("no attack gets as far as to %s", b.refusal)
 }
 
-// concerns reports whether the mutant has suspects.
-func (l *lab) concerns(m mutant) bool {
+// hasSuspects reports whether the mutant has suspects.
+func (l *lab) hasSuspects(m mutant) bool {
 	scenes := m.scenes
 	if scenes == nil {
 		scenes = l.scenes
 	}
-	return m.buried != nil || slices.ContainsFunc(scenes, func(s *proving) bool { return len(l.attacks(s, m.suspects)) > 0 })
+	return m.buried != nil || slices.ContainsFunc(scenes, func(s *proving) bool { return len(l.selectAttacks(s, m.suspects)) > 0 })
 }
 
-// make applies a mutation in the cluster, and returns a function that undoes it.
-func (l *lab) make(ctx context.Context, m mutation) (func(context.Context) error, error) {
+// applyMutation applies a mutation in the cluster, and returns a function that undoes it.
+func (l *lab) applyMutation(ctx context.Context, m mutation) (func(context.Context) error, error) {
 	var undos []func(context.Context) error
 	undo := func(ctx context.Context) error {
 		var errs []error
@@ -328,7 +328,7 @@ func (l *lab) make(ctx context.Context, m mutation) (func(context.Context) error
 		return errors.Join(errs...)
 	}
 	for _, c := range m {
-		u, err := l.makeOne(ctx, c)
+		u, err := l.applyChange(ctx, c)
 		if err != nil {
 			return nil, errors.Join(err, undo(ctx))
 		}
@@ -337,25 +337,25 @@ func (l *lab) make(ctx context.Context, m mutation) (func(context.Context) error
 	return undo, nil
 }
 
-func (l *lab) makeOne(ctx context.Context, c change) (func(context.Context) error, error) {
+func (l *lab) applyChange(ctx context.Context, c change) (func(context.Context) error, error) {
 	if c.added {
-		return func(ctx context.Context) error { return l.admin.Delete(ctx, c.object) }, l.put(ctx, c.object)
+		return func(ctx context.Context) error { return l.admin.Delete(ctx, c.object) }, l.putObject(ctx, c.object)
 	}
 	before := c.object.DeepCopyObject().(client.Object)
 	if err := l.admin.Get(ctx, client.ObjectKeyFromObject(c.object), before); err != nil {
 		return nil, err
 	}
-	undo := func(ctx context.Context) error { return l.put(ctx, before) }
+	undo := func(ctx context.Context) error { return l.putObject(ctx, before) }
 	if c.edit == nil {
 		return undo, l.admin.Delete(ctx, c.object.DeepCopyObject().(client.Object))
 	}
 	after := before.DeepCopyObject().(client.Object)
 	c.edit(after)
-	return undo, l.put(ctx, after)
+	return undo, l.putObject(ctx, after)
 }
 
-// put creates or overwrites an object.
-func (l *lab) put(ctx context.Context, o client.Object) error {
+// putObject creates or overwrites an object.
+func (l *lab) putObject(ctx context.Context, o client.Object) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		now, wanted := o.DeepCopyObject().(client.Object), o.DeepCopyObject().(client.Object)
 		err := l.admin.Get(ctx, client.ObjectKeyFromObject(o), now)

@@ -25,57 +25,57 @@ import (
 	"croft.dev/croft/internal/walls/wall/policy"
 )
 
-// ruleMutants returns mutants of the policies that deny or warn: each rule is made to allow
+// buildRuleMutants returns mutants of the policies that deny or warn: each rule is made to allow
 // everything, and each binding is deleted.
 //
 // Conditions that narrow a policy's scope are not changed: without them a policy is only
 // stricter for the platform. TestMutantsOfScopes covers them.
-func (l *lab) ruleMutants(objects []client.Object) []mutant {
+func (l *lab) buildRuleMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *admissionv1.ValidatingAdmissionPolicy:
-			for _, rule := range askedBy(o) {
+			for _, rule := range listRules(o) {
 				all = append(all, mutant{
 					name: fmt.Sprintf("policy %s: rule %s asks nothing", o.Name, rule), object: o.Name,
 					suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Name && a.StoppedBy.Rule == rule },
-					mutate:   edited(o, func(live client.Object) { waive(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
+					mutate:   buildEdit(o, func(live client.Object) { disablePolicyRule(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
 				})
 			}
 		case *admissionv1.ValidatingAdmissionPolicyBinding:
 			all = append(all, mutant{
 				name: fmt.Sprintf("policy %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: o.Spec.PolicyName,
-				suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Spec.PolicyName }, mutate: deleted(o),
+				suspects: func(a attack.Attack) bool { return a.StoppedBy.Policy == o.Spec.PolicyName }, mutate: buildDeletion(o),
 			})
 		}
 	}
 	return all
 }
 
-// policyMutants returns mutants of the mutating policies: each part is made to change nothing,
+// buildPolicyMutants returns mutants of the mutating policies: each part is made to change nothing,
 // and each binding is deleted.
-func (l *lab) policyMutants(objects []client.Object) []mutant {
+func (l *lab) buildPolicyMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *admissionv1.MutatingAdmissionPolicy:
-			for i, part := range partsOf(expressionOf(o)) {
+			for i, part := range splitPatches(getExpression(o)) {
 				all = append(all, mutant{
 					name: fmt.Sprintf("mutation %s: part %d changes nothing", o.Name, i+1), object: "mutations", // one at a time: the effect of one mutant must not detect another
-					suspects: changedBy(o.Name, o), mutate: idle(o, part),
+					suspects: selectChangedBy(o.Name, o), mutate: disablePart(o, part),
 				})
 			}
 		case *admissionv1.MutatingAdmissionPolicyBinding:
 			all = append(all, mutant{
 				name: fmt.Sprintf("mutation %s: binding %s deleted", o.Spec.PolicyName, o.Name), object: "mutations",
-				suspects: changedBy(o.Spec.PolicyName, o), mutate: deleted(o),
+				suspects: selectChangedBy(o.Spec.PolicyName, o), mutate: buildDeletion(o),
 			})
 		}
 	}
 	return all
 }
 
-func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
+func getExpression(o *admissionv1.MutatingAdmissionPolicy) string {
 	expression := o.Spec.Mutations[0].JSONPatch.Expression
 	if patch, ok := strings.CutPrefix(expression, admissionpolicy.RulelessUpdate); ok {
 		return strings.TrimSuffix(patch, ")")
@@ -83,8 +83,8 @@ func expressionOf(o *admissionv1.MutatingAdmissionPolicy) string {
 	return expression
 }
 
-// partsOf returns the parts of a sum of lists of patches, recursively.
-func partsOf(expression string) []string {
+// splitPatches returns the parts of a sum of lists of patches, recursively.
+func splitPatches(expression string) []string {
 	var parts []string
 	depth, start, quoted := 0, 0, false
 	for i, c := range expression {
@@ -104,28 +104,28 @@ func partsOf(expression string) []string {
 	if len(parts) > 1 {
 		var all []string
 		for _, p := range parts {
-			all = append(all, partsOf(p)...)
+			all = append(all, splitPatches(p)...)
 		}
 		return all
 	}
 	if inner, ok := strings.CutPrefix(parts[0], "("); ok && strings.HasSuffix(inner, ")") {
-		if within := partsOf(inner[:len(inner)-1]); len(within) > 1 {
+		if within := splitPatches(inner[:len(inner)-1]); len(within) > 1 {
 			return within
 		}
 	}
 	return parts
 }
 
-// idle makes a part of a policy change nothing. The filter gives the empty list the type of a
-// list of patches.
-func idle(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
-	return edited(o, func(live client.Object) {
+// disablePart makes a part of a policy change nothing. The filter gives the empty list the type of
+// a list of patches.
+func disablePart(o *admissionv1.MutatingAdmissionPolicy, part string) mutation {
+	return buildEdit(o, func(live client.Object) {
 		patch := live.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations[0].JSONPatch
 		patch.Expression = strings.Replace(patch.Expression, part, `[JSONPatch{op: "test", path: "/"}].filter(p, false)`, 1)
 	})
 }
 
-func askedBy(p *admissionv1.ValidatingAdmissionPolicy) []string {
+func listRules(p *admissionv1.ValidatingAdmissionPolicy) []string {
 	var all []string
 	for _, v := range p.Spec.Validations {
 		for _, asked := range admissionpolicy.ParseRules(v) {
@@ -135,8 +135,8 @@ func askedBy(p *admissionv1.ValidatingAdmissionPolicy) []string {
 	return all
 }
 
-// waive makes a rule of a policy allow everything.
-func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
+// disablePolicyRule makes a rule of a policy allow everything.
+func disablePolicyRule(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	for i := range p.Spec.Validations {
 		v := &p.Spec.Validations[i]
 		if slices.ContainsFunc(admissionpolicy.ParseRules(*v), func(a admissionpolicy.ParsedRule) bool { return a.Rule == rule }) {
@@ -145,9 +145,9 @@ func waive(p *admissionv1.ValidatingAdmissionPolicy, rule string) {
 	}
 }
 
-// changedBy selects the attacks that a mutating policy makes harmless, and the mirrors of its
+// selectChangedBy selects the attacks that a mutating policy makes harmless, and the mirrors of its
 // walls.
-func changedBy(policy string, o client.Object) func(attack.Attack) bool {
+func selectChangedBy(policy string, o client.Object) func(attack.Attack) bool {
 	walls := wall.FindNames(o)
 	return func(a attack.Attack) bool {
 		return a.StoppedBy.Name == attack.ByMutation(policy).Name ||
@@ -155,31 +155,31 @@ func changedBy(policy string, o client.Object) func(attack.Attack) bool {
 	}
 }
 
-// tenantMutants returns mutants of the objects in the first namespace of each tenant. An object
-// of both tenants is mutated for the stricter one: the other tenant has only the attacks that
-// the first cannot try.
-func (l *lab) tenantMutants(s *proving) []mutant {
-	first := l.mutantsOf(s, s.by, s.on)
-	return append(first, slices.DeleteFunc(l.mutantsOf(s, s.on, s.by), func(m mutant) bool {
+// buildTenantMutants returns mutants of the objects in the first namespace of each tenant. An
+// object of both tenants is mutated for the stricter one: the other tenant has only the attacks
+// that the first cannot try.
+func (l *lab) buildTenantMutants(s *proving) []mutant {
+	first := l.buildMutantsOf(s, s.by, s.on)
+	return append(first, slices.DeleteFunc(l.buildMutantsOf(s, s.on, s.by), func(m mutant) bool {
 		return slices.ContainsFunc(first, func(f mutant) bool { return f.what == m.what })
 	})...)
 }
 
-func (l *lab) mutantsOf(s *proving, t, other *estate.Tenant) []mutant {
+func (l *lab) buildMutantsOf(s *proving, t, other *estate.Tenant) []mutant {
 	var all []mutant
-	for _, o := range s.tenantObjects(t) {
+	for _, o := range s.listTenantObjects(t) {
 		if cmp.Or(o.GetNamespace(), o.GetName()) != t.Namespaces[0] {
 			continue
 		}
 		switch o := o.(type) {
 		case *corev1.Namespace:
-			all = append(all, l.labelMutants(s, o)...)
+			all = append(all, l.buildLabelMutants(s, o)...)
 		case *corev1.ResourceQuota:
-			all = append(all, l.quotaMutants(s, o)...)
+			all = append(all, l.buildQuotaMutants(s, o)...)
 		case *corev1.LimitRange:
-			all = append(all, l.limitMutants(s, o)...)
+			all = append(all, l.buildLimitMutants(s, o)...)
 		case *v1alpha1.TenantRules:
-			all = append(all, l.rulesMutants(s, o, other)...)
+			all = append(all, l.buildTenantRulesMutants(s, o, other)...)
 		}
 	}
 	for i := range all {
@@ -190,14 +190,14 @@ func (l *lab) mutantsOf(s *proving, t, other *estate.Tenant) []mutant {
 	return all
 }
 
-func (s *proving) mutant(o client.Object, what string) mutant {
+func (s *proving) newMutant(o client.Object, what string) mutant {
 	kind := o.GetObjectKind().GroupVersionKind().Kind
 	return mutant{name: fmt.Sprintf("%s: %s", kind, what), what: kind + " " + what, object: s.name, scenes: []*proving{s}}
 }
 
 const podSecurity = "pod-security.kubernetes.io/"
 
-func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
+func (l *lab) buildLabelMutants(s *proving, o *corev1.Namespace) []mutant {
 	type edit struct{ key, value string }
 	edits := []edit{{v1alpha1.TenantLabel, ""}}
 	for _, mode := range []string{"enforce", "warn"} {
@@ -212,9 +212,9 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 	}
 	var all []mutant
 	for _, e := range edits {
-		m := s.mutant(o, fmt.Sprintf("label %s=%s instead of %s", e.key, e.value, o.Labels[e.key]))
+		m := s.newMutant(o, fmt.Sprintf("label %s=%s instead of %s", e.key, e.value, o.Labels[e.key]))
 		if e.key == v1alpha1.TenantLabel {
-			m = s.mutant(o, "without label "+e.key)
+			m = s.newMutant(o, "without label "+e.key)
 		}
 		m.suspects = func(a attack.Attack) bool {
 			if e.key == v1alpha1.TenantLabel {
@@ -222,7 +222,7 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 			}
 			return strings.Contains(strings.ToLower(a.StoppedBy.Name), "pod security")
 		}
-		m.mutate = edited(o, func(live client.Object) {
+		m.mutate = buildEdit(o, func(live client.Object) {
 			labels := live.GetLabels()
 			if labels[e.key] = e.value; e.value == "" {
 				delete(labels, e.key)
@@ -233,26 +233,26 @@ func (l *lab) labelMutants(s *proving, o *corev1.Namespace) []mutant {
 	return all
 }
 
-func (l *lab) quotaMutants(s *proving, o *corev1.ResourceQuota) []mutant {
+func (l *lab) buildQuotaMutants(s *proving, o *corev1.ResourceQuota) []mutant {
 	byQuota := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByQuota.Name }
-	whole := s.mutant(o, "deleted")
-	whole.suspects, whole.mutate = byQuota, deleted(o)
+	whole := s.newMutant(o, "deleted")
+	whole.suspects, whole.mutate = byQuota, buildDeletion(o)
 	all := []mutant{whole}
 	for _, name := range slices.Sorted(maps.Keys(o.Spec.Hard)) {
-		m := s.mutant(o, "does not limit "+string(name))
+		m := s.newMutant(o, "does not limit "+string(name))
 		m.suspects = byQuota
-		m.mutate = edited(o, func(live client.Object) { delete(live.(*corev1.ResourceQuota).Spec.Hard, name) })
+		m.mutate = buildEdit(o, func(live client.Object) { delete(live.(*corev1.ResourceQuota).Spec.Hard, name) })
 		all = append(all, m)
 	}
 	return all
 }
 
-func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
+func (l *lab) buildLimitMutants(s *proving, o *corev1.LimitRange) []mutant {
 	aboutLimits := func(a attack.Attack) bool {
 		return strings.Contains(a.StoppedBy.Name, "LimitRange") || a.Kind == attack.Mirror && a.Wall == "policy" && a.Request != nil
 	}
-	whole := s.mutant(o, "deleted")
-	whole.suspects, whole.mutate = aboutLimits, deleted(o)
+	whole := s.newMutant(o, "deleted")
+	whole.suspects, whole.mutate = aboutLimits, buildDeletion(o)
 	all := []mutant{whole}
 	// Limits and requests of a resource are removed together: each makes the other redundant.
 	names := map[corev1.ResourceName]bool{}
@@ -264,9 +264,9 @@ func (l *lab) limitMutants(s *proving, o *corev1.LimitRange) []mutant {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		m := s.mutant(o, "says nothing of "+string(name))
+		m := s.newMutant(o, "says nothing of "+string(name))
 		m.suspects = aboutLimits
-		m.mutate = edited(o, func(live client.Object) {
+		m.mutate = buildEdit(o, func(live client.Object) {
 			for _, item := range live.(*corev1.LimitRange).Spec.Limits {
 				for _, list := range []corev1.ResourceList{item.Default, item.DefaultRequest, item.Max, item.Min} {
 					delete(list, name)
@@ -289,20 +289,20 @@ var wider = map[string][]any{
 	"subjects":          {"Group:*", "User:*"},
 }
 
-// rulesMutants returns mutants that widen a field of the TenantRules in the namespace's
+// buildTenantRulesMutants returns mutants that widen a field of the TenantRules in the namespace's
 // annotations, where policies read it. A field that is as wide as possible in one scene is
 // narrower in another.
-func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.Tenant) []mutant {
+func (l *lab) buildTenantRulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.Tenant) []mutant {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	others, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.tenantRules(another))
+	others, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.findTenantRules(another))
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	spec, other := own["spec"].(map[string]any), others["spec"].(map[string]any)
-	namespace := s.namespaceOf(o)
+	namespace := s.findNamespace(o)
 	var all []mutant
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
 		if field == "allowCIDRs" && spec["egress"] == string(v1alpha1.EgressOpen) {
@@ -315,12 +315,12 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if _, isForced := spec["runtimeClassForce"]; field == "runtimeClasses" && isForced && !slices.Contains(trial, any("runtimeClass")) {
 			continue // pods with another class than the forced one are refused anyway
 		}
-		widened := widen(field, spec[field], other[field], another.Namespaces[0])
+		widened := widenValue(field, spec[field], other[field], another.Namespaces[0])
 		if widened == nil {
 			continue
 		}
-		m := s.mutant(o, field+" widened")
-		readers := s.readersOf(field)
+		m := s.newMutant(o, field+" widened")
+		readers := s.listReaders(field)
 		m.suspects = func(a attack.Attack) bool { return a.Request != nil && slices.Contains(readers, a.StoppedBy.Policy) }
 		content := maps.Clone(spec)
 		content[field] = widened
@@ -328,7 +328,7 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &wide); err != nil {
 			l.t.Fatal(err)
 		}
-		m.mutate = edited(namespace, func(live client.Object) {
+		m.mutate = buildEdit(namespace, func(live client.Object) {
 			admissionpolicy.AnnotateNamespace(live, wide)
 			if widened == "" {
 				annotations := live.GetAnnotations()
@@ -341,12 +341,12 @@ func (l *lab) rulesMutants(s *proving, o *v1alpha1.TenantRules, another *estate.
 	return all
 }
 
-// readersOf returns the policies that read a field of TenantRules, so that it can change their
+// listReaders returns the policies that read a field of TenantRules, so that it can change their
 // decision.
-func (s *proving) readersOf(field string) []string {
+func (s *proving) listReaders(field string) []string {
 	if s.texts == nil {
 		s.texts = map[string]string{}
-		for _, o := range s.platformObjects() {
+		for _, o := range s.listPlatformObjects() {
 			switch p := o.(type) {
 			case *admissionv1.ValidatingAdmissionPolicy:
 				s.texts[p.Name] += p.Spec.String()
@@ -365,7 +365,7 @@ func isOptional(field string) bool {
 	return !written
 }
 
-func widen(field string, value, others any, other string) any {
+func widenValue(field string, value, others any, other string) any {
 	switch value := value.(type) {
 	case bool:
 		if value {
@@ -416,10 +416,10 @@ func widen(field string, value, others any, other string) any {
 	}
 }
 
-// deepMutants returns mutants of rules that no request reaches because of a mutating policy:
+// buildDeepMutants returns mutants of rules that no request reaches because of a mutating policy:
 // such a rule must refuse when that policy is removed, and the removal of both must be
 // detected. The policies have the same name.
-func (l *lab) deepMutants(objects []client.Object) []mutant {
+func (l *lab) buildDeepMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
 		changing, ok := o.(*admissionv1.MutatingAdmissionPolicy)
@@ -427,26 +427,26 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 			continue
 		}
 		changed := func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByMutation(changing.Name).Name }
-		if len(l.attacks(l.scenes[0], changed)) == 0 {
+		if len(l.selectAttacks(l.scenes[0], changed)) == 0 {
 			continue
 		}
 		var nothing []mutation
-		for _, part := range partsOf(expressionOf(changing)) {
-			nothing = append(nothing, idle(changing, part))
+		for _, part := range splitPatches(getExpression(changing)) {
+			nothing = append(nothing, disablePart(changing, part))
 		}
 		for _, o := range objects {
 			checking, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
 			if !ok || checking.Name != changing.Name {
 				continue
 			}
-			for _, rule := range askedBy(checking) {
+			for _, rule := range listRules(checking) {
 				stops := func(a attack.Attack) bool { return a.StoppedBy.Policy == checking.Name && a.StoppedBy.Rule == rule }
-				if slices.ContainsFunc(l.scenes, func(s *proving) bool { return len(l.attacks(s, stops)) > 0 }) {
+				if slices.ContainsFunc(l.scenes, func(s *proving) bool { return len(l.selectAttacks(s, stops)) > 0 }) {
 					continue
 				}
-				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", buried: &buried{
+				m := mutant{name: fmt.Sprintf("policy %s: rule %s asks nothing", checking.Name, rule), object: "deep", buried: &hiddenRule{
 					before: nothing, attacks: changed, refusal: "'" + checking.Name + "' denied request: " + admissionpolicy.RefusalPrefix(rule),
-					rule: edited(checking, func(live client.Object) { waive(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
+					rule: buildEdit(checking, func(live client.Object) { disablePolicyRule(live.(*admissionv1.ValidatingAdmissionPolicy), rule) }),
 				}}
 				m.scenes = l.scenes[:1]
 				all = append(all, m)
@@ -456,17 +456,17 @@ func (l *lab) deepMutants(objects []client.Object) []mutant {
 	return all
 }
 
-// namesNamespace reports whether a policy limits egress to one namespace of another tenant.
-func namesNamespace(np *networkingv1.NetworkPolicy) bool {
+// hasNamespaceEgress reports whether a policy limits egress to one namespace of another tenant.
+func hasNamespaceEgress(np *networkingv1.NetworkPolicy) bool {
 	return slices.ContainsFunc(np.Spec.Egress, func(rule networkingv1.NetworkPolicyEgressRule) bool {
 		return rule.To[0].NamespaceSelector.MatchLabels[corev1.LabelMetadataName] != ""
 	})
 }
 
-// networkMutants returns mutants of the tenants' NetworkPolicies, by name. Another policy may
+// buildNetworkMutants returns mutants of the tenants' NetworkPolicies, by name. Another policy may
 // make one redundant in some scenes, so it is changed in all scenes and in all of the tenant's
 // namespaces at once.
-func (l *lab) networkMutants() []mutant {
+func (l *lab) buildNetworkMutants() []mutant {
 	type change struct {
 		what string
 		do   func(*networkingv1.NetworkPolicy) bool
@@ -524,7 +524,7 @@ func (l *lab) networkMutants() []mutant {
 			}
 			if np.Labels[v1alpha1.ConsentLabel] != "" {
 				for what, widen := range widened {
-					if what == "allows every namespace of the other tenant" && !namesNamespace(np) {
+					if what == "allows every namespace of the other tenant" && !hasNamespaceEgress(np) {
 						continue
 					}
 					changes[np.Name][what] = change{what, widen}
@@ -561,9 +561,9 @@ func (l *lab) networkMutants() []mutant {
 					switch {
 					case !ok || np.Name != name:
 					case c.do == nil:
-						each = append(each, deleted(np))
+						each = append(each, buildDeletion(np))
 					default:
-						each = append(each, edited(np, func(live client.Object) { c.do(live.(*networkingv1.NetworkPolicy)) }))
+						each = append(each, buildEdit(np, func(live client.Object) { c.do(live.(*networkingv1.NetworkPolicy)) }))
 					}
 				}
 			}
@@ -577,24 +577,24 @@ func (l *lab) networkMutants() []mutant {
 	return all
 }
 
-// bindingMutants returns mutants that revoke members' access, or give it to others.
-func (l *lab) bindingMutants(s *proving) []mutant {
+// buildBindingMutants returns mutants that revoke members' access, or give it to others.
+func (l *lab) buildBindingMutants(s *proving) []mutant {
 	var all []mutant
 	own := map[string]*rbacv1.RoleBinding{}
-	for _, o := range s.tenantObjects(s.by) {
+	for _, o := range s.listTenantObjects(s.by) {
 		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.by.Namespaces[0] {
 			own[b.Name] = b
-			m := s.mutant(b, b.Name+" deleted")
+			m := s.newMutant(b, b.Name+" deleted")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Mirror && a.Request != nil && a.Wall == "identity" }
-			m.mutate = deleted(b)
+			m.mutate = buildDeletion(b)
 			all = append(all, m)
 		}
 	}
-	for _, o := range s.tenantObjects(s.on) {
+	for _, o := range s.listTenantObjects(s.on) {
 		if b, ok := o.(*rbacv1.RoleBinding); ok && b.Namespace == s.on.Namespaces[0] {
-			m := s.mutant(b, b.Name+" of the other tenant names this one's people too")
+			m := s.newMutant(b, b.Name+" of the other tenant names this one's people too")
 			m.suspects = func(a attack.Attack) bool { return a.Kind == attack.Breach && a.Wall == "identity" }
-			m.mutate = edited(b, func(live client.Object) {
+			m.mutate = buildEdit(b, func(live client.Object) {
 				binding := live.(*rbacv1.RoleBinding)
 				binding.Subjects = append(binding.Subjects, own[b.Name].Subjects...)
 			})

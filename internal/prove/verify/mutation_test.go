@@ -19,13 +19,13 @@ import (
 // `make test` shows.
 func TestMutants(t *testing.T) {
 	started := time.Now()
-	cluster := start(t)
+	cluster := startCluster(t)
 	// TestWallsHold also tries every attack on a cluster, and compares the evaluator with it.
 	l := &lab{t: t, trusts: !sandbox.All()}
-	whole := build(t, cluster.Config, "whole", platformWith("ingress"))
-	l.add(whole)
+	whole := buildProving(t, cluster.Config, "whole", newPlatform("ingress"))
+	l.addScene(whole)
 	// Without platform services no other policy selects pods for ingress.
-	l.add(build(t, cluster.Config, "alone", platformWith()))
+	l.addScene(buildProving(t, cluster.Config, "alone", newPlatform()))
 	fmt.Printf("everything holds: %.0f s after the start\n", time.Since(started).Seconds())
 
 	if l.offline == nil {
@@ -36,24 +36,24 @@ func TestMutants(t *testing.T) {
 		fmt.Printf("%s: %d mutants, %.0f s after the start\n", what, len(found), time.Since(started).Seconds())
 		findings = append(findings, found...)
 	}
-	platform := whole.platformObjects()
-	mutating, validating, deep := l.policyMutants(platform), l.ruleMutants(platform), l.deepMutants(platform)
+	platform := whole.listPlatformObjects()
+	mutating, validating, deep := l.buildPolicyMutants(platform), l.buildRuleMutants(platform), l.buildDeepMutants(platform)
 	validating = slices.DeleteFunc(validating, func(m mutant) bool {
 		return slices.ContainsFunc(deep, func(d mutant) bool { return d.name == m.name })
 	})
-	phase("rights", l.rightsFindings())
-	phase("rights that no request shows", l.run(l.powerMutants()))
-	phase("role bindings", l.run(l.bindingMutants(whole)))
-	phase("network policies", l.run(l.networkMutants()))
-	phase("what stands in the tenants' namespaces", l.run(l.tenantMutants(whole)))
-	phase("policies that change things", l.run(mutating))
-	phase("rules behind these", l.run(deep))
-	phase("rules and bindings of policies that deny or warn", l.run(validating))
+	phase("rights", l.findRightsMutants())
+	phase("rights that no request shows", l.runMutants(l.buildPowerMutants()))
+	phase("role bindings", l.runMutants(l.buildBindingMutants(whole)))
+	phase("network policies", l.runMutants(l.buildNetworkMutants()))
+	phase("what stands in the tenants' namespaces", l.runMutants(l.buildTenantMutants(whole)))
+	phase("policies that change things", l.runMutants(mutating))
+	phase("rules behind these", l.runMutants(deep))
+	phase("rules and bindings of policies that deny or warn", l.runMutants(validating))
 	fmt.Printf("noticed without the cluster: %d of %d mutants\n", l.withoutCluster, len(findings))
-	report(t, findings, time.Since(started))
+	reportFindings(t, findings, time.Since(started))
 }
 
-func report(t *testing.T, findings []finding, took time.Duration) {
+func reportFindings(t *testing.T, findings []finding, took time.Duration) {
 	t.Helper()
 	noticed := 0
 	var unnoticed []string
@@ -100,13 +100,13 @@ type change struct {
 // mutation is a list of changes that are applied together.
 type mutation []change
 
-func edited(o client.Object, edit func(client.Object)) mutation {
+func buildEdit(o client.Object, edit func(client.Object)) mutation {
 	return mutation{{object: o, edit: edit}}
 }
 
-func deleted(o client.Object) mutation { return mutation{{object: o}} }
+func buildDeletion(o client.Object) mutation { return mutation{{object: o}} }
 
-func added(objects ...client.Object) mutation {
+func buildAddition(objects ...client.Object) mutation {
 	var m mutation
 	for _, o := range objects {
 		m = append(m, change{object: o, added: true})

@@ -62,7 +62,7 @@ func TestCompareObjects(t *testing.T) {
 	if got := breaches(""); got != "" {
 		t.Fatalf("nothing was changed: %s", got)
 	}
-	if _, err := verify.CompareObjects(t.Context(), unhurried{c}, e, "", false); err != nil {
+	if _, err := verify.CompareObjects(t.Context(), noDeadlineClient{c}, e, "", false); err != nil {
 		t.Errorf("by a client with a rate limit: %v", err)
 	}
 	must := func(err error) {
@@ -92,11 +92,11 @@ func TestCompareObjects(t *testing.T) {
 	}
 }
 
-// unhurried is a client whose reads fail under a deadline: shortly before a deadline, a client with a
-// rate limit sends no requests.
-type unhurried struct{ client.Client }
+// noDeadlineClient is a client whose reads fail under a deadline: shortly before a deadline, a
+// client with a rate limit sends no requests.
+type noDeadlineClient struct{ client.Client }
 
-func (u unhurried) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+func (u noDeadlineClient) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if _, limited := ctx.Deadline(); limited {
 		return errors.New("the wait for the rate limit would exceed the deadline")
 	}

@@ -56,8 +56,8 @@ type offlineScene struct {
 
 func newOfflineScene(t testing.TB, scratch *verify.Scratch) *offlineScene {
 	t.Helper()
-	platform, by, on := scratch.Parts()
-	s := &offlineScene{scratch: scratch, users: verify.Users(by, on)}
+	platform, by, on := scratch.GetParts()
+	s := &offlineScene{scratch: scratch, users: verify.ListUsers(by, on)}
 	s.objects = append(wall.PlatformObjects(platform), scratch.Objects()...)
 	for _, name := range []string{"default", "kube-system", "openshift-dns", "ingress"} {
 		s.objects = append(s.objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -66,15 +66,15 @@ func newOfflineScene(t testing.TB, scratch *verify.Scratch) *offlineScene {
 	if s.evaluator, err = evaluator.New(s.objects); err != nil {
 		t.Fatal(err)
 	}
-	if s.runner, err = offlineRunner(s.objects); err != nil {
+	if s.runner, err = newOfflineRunner(s.objects); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// offlineRunner returns a Runner that evaluates flows by the network policies among the
+// newOfflineRunner returns a Runner that evaluates flows by the network policies among the
 // objects.
-func offlineRunner(objects []client.Object) (*verify.Runner, error) {
+func newOfflineRunner(objects []client.Object) (*verify.Runner, error) {
 	var namespaces []corev1.Namespace
 	var policies []client.Object
 	for _, o := range objects {
@@ -92,11 +92,11 @@ func offlineRunner(objects []client.Object) (*verify.Runner, error) {
 		}
 	}
 	found, err := netpol.NewFromObjects(namespaces, policies)
-	return verify.OfflineRunner(found), err
+	return verify.NewOfflineRunner(found), err
 }
 
-// with returns the scene after a mutation.
-func (s *offlineScene) with(m mutation) (*offlineScene, error) {
+// applyMutation returns the scene after a mutation.
+func (s *offlineScene) applyMutation(m mutation) (*offlineScene, error) {
 	next := *s
 	next.objects = slices.Clone(s.objects)
 	for _, c := range m {
@@ -104,7 +104,7 @@ func (s *offlineScene) with(m mutation) (*offlineScene, error) {
 			next.objects = append(next.objects, c.object)
 			continue
 		}
-		i := slices.IndexFunc(next.objects, func(o client.Object) bool { return same(o, c.object) })
+		i := slices.IndexFunc(next.objects, func(o client.Object) bool { return isSameObject(o, c.object) })
 		if i < 0 {
 			continue // the object belongs to another scene
 		}
@@ -120,17 +120,17 @@ func (s *offlineScene) with(m mutation) (*offlineScene, error) {
 	if next.evaluator, err = s.evaluator.WithObjects(next.objects); err != nil {
 		return nil, err
 	}
-	next.runner, err = offlineRunner(next.objects)
+	next.runner, err = newOfflineRunner(next.objects)
 	return &next, err
 }
 
-func same(a, b client.Object) bool {
+func isSameObject(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetObjectKind().GroupVersionKind().Kind == b.GetObjectKind().GroupVersionKind().Kind &&
 		a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
 }
 
-// judges reports whether an attack can be tried without a cluster.
-func judges(a attack.Attack) bool {
+// canEvaluate reports whether an attack can be tried without a cluster.
+func canEvaluate(a attack.Attack) bool {
 	for _, u := range unjudged {
 		if u.is(a) {
 			return false
@@ -139,37 +139,37 @@ func judges(a attack.Attack) bool {
 	return true
 }
 
-// try tries an attack without a cluster.
-func (s *offlineScene) try(ctx context.Context, a attack.Attack) (verify.Result, error) {
+// tryAttack tries an attack without a cluster.
+func (s *offlineScene) tryAttack(ctx context.Context, a attack.Attack) (verify.Result, error) {
 	if a.Request == nil {
 		return s.runner.Try(ctx, a), nil
 	}
-	answer, err := s.answer(ctx, a)
+	answer, err := s.answerAttack(ctx, a)
 	if err != nil {
 		return verify.Result{}, err
 	}
 	var outcome error
 	if answer.Err() == nil && a.Outcome != nil && answer.Object != nil {
 		got := a.Request.Object.DeepCopyObject().(client.Object)
-		if err := into(answer.Object, got); err != nil {
+		if err := convertInto(answer.Object, got); err != nil {
 			return verify.Result{}, err
 		}
 		outcome = a.Outcome(got)
 	}
-	return verify.Judge(a, answer.Err(), answer.Warnings, outcome), nil
+	return verify.EvaluateAnswer(a, answer.Err(), answer.Warnings, outcome), nil
 }
 
-// answer returns the evaluator's answer to an attack's request.
-func (s *offlineScene) answer(ctx context.Context, a attack.Attack) (evaluator.Answer, error) {
-	e, r, err := s.request(ctx, a)
+// answerAttack returns the evaluator's answer to an attack's request.
+func (s *offlineScene) answerAttack(ctx context.Context, a attack.Attack) (evaluator.Answer, error) {
+	e, r, err := s.buildRequest(ctx, a)
 	if err != nil {
 		return evaluator.Answer{}, err
 	}
 	return e.Evaluate(ctx, r)
 }
 
-// request returns an attack's request, and the evaluator with the objects that it needs.
-func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator.Evaluator, evaluator.Request, error) {
+// buildRequest returns an attack's request, and the evaluator with the objects that it needs.
+func (s *offlineScene) buildRequest(ctx context.Context, a attack.Attack) (*evaluator.Evaluator, evaluator.Request, error) {
 	who := s.users[a.Attacker][cmp.Or(a.Role, v1alpha1.RoleOperator)]
 	if len(a.AsGroups) > 0 {
 		who = &user.DefaultInfo{Name: cmp.Or(a.AsUser, "croft-verify"), Groups: append([]string{"system:authenticated"}, a.AsGroups...)}
@@ -183,22 +183,22 @@ func (s *offlineScene) request(ctx context.Context, a attack.Attack) (*evaluator
 		if _, binding := o.(*corev1.Binding); binding {
 			continue
 		}
-		made, err := madeByPlatform(ctx, e, o)
+		made, err := storeByPlatform(ctx, e, o)
 		if err != nil {
 			return nil, evaluator.Request{}, err
 		}
 		standing = append(standing, made)
 	}
-	r, err := requestOf(a.Request, who, standing)
+	r, err := newRequest(a.Request, who, standing)
 	// The node authorizer, not RBAC, gives kubelets their rights.
 	r.Authorized = slices.Contains(a.AsGroups, user.NodesGroup)
 	return e, r, err
 }
 
-// madeByPlatform returns an object as it is stored when the platform creates it.
-func madeByPlatform(ctx context.Context, e *evaluator.Evaluator, o client.Object) (client.Object, error) {
+// storeByPlatform returns an object as it is stored when the platform creates it.
+func storeByPlatform(ctx context.Context, e *evaluator.Evaluator, o client.Object) (client.Object, error) {
 	admin := &user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
-	r, err := requestOf(&attack.Request{Verb: attack.Create, Object: o}, admin, nil)
+	r, err := newRequest(&attack.Request{Verb: attack.Create, Object: o}, admin, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -207,10 +207,10 @@ func madeByPlatform(ctx context.Context, e *evaluator.Evaluator, o client.Object
 		return o, err
 	}
 	made := o.DeepCopyObject().(client.Object)
-	return made, into(answer.Object, made)
+	return made, convertInto(answer.Object, made)
 }
 
-func into(u *unstructured.Unstructured, o client.Object) error {
+func convertInto(u *unstructured.Unstructured, o client.Object) error {
 	if to, ok := o.(*unstructured.Unstructured); ok {
 		to.Object = u.Object
 		return nil
@@ -220,7 +220,7 @@ func into(u *unstructured.Unstructured, o client.Object) error {
 
 var kinds = sync.OnceValue(scheme.New)
 
-func requestOf(a *attack.Request, who user.Info, standing []client.Object) (evaluator.Request, error) {
+func newRequest(a *attack.Request, who user.Info, standing []client.Object) (evaluator.Request, error) {
 	kind, err := apiutil.GVKForObject(a.Object, kinds())
 	if err != nil {
 		return evaluator.Request{}, err
@@ -235,7 +235,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 		if a.Body != nil {
 			object = a.Body
 		}
-		r.Object, err = plain(object)
+		r.Object, err = convertToUnstructured(object)
 		return r, err
 	case attack.Update, attack.Patch, attack.Delete:
 		i := slices.IndexFunc(standing, func(o client.Object) bool {
@@ -248,7 +248,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 		if i < 0 {
 			return r, fmt.Errorf("%s %s does not stand", kind.Kind, a.Object.GetName())
 		}
-		if r.Old, err = plain(standing[i]); err != nil {
+		if r.Old, err = convertToUnstructured(standing[i]); err != nil {
 			return r, err
 		}
 		if a.Verb == attack.Delete {
@@ -261,7 +261,7 @@ func requestOf(a *attack.Request, who user.Info, standing []client.Object) (eval
 				return r, err
 			}
 		}
-		r.Object, err = plain(changed)
+		r.Object, err = convertToUnstructured(changed)
 	default: // reads have no object
 	}
 	return r, err
@@ -272,7 +272,7 @@ func newKind(o client.Object) string {
 	return kind.Kind
 }
 
-func plain(o client.Object) (*unstructured.Unstructured, error) {
+func convertToUnstructured(o client.Object) (*unstructured.Unstructured, error) {
 	// The content of an unstructured object is shared with other readers.
 	content, err := k8sruntime.DefaultUnstructuredConverter.ToUnstructured(o.DeepCopyObject())
 	if err != nil {
@@ -287,18 +287,18 @@ func plain(o client.Object) (*unstructured.Unstructured, error) {
 // TestWallsHoldWithoutCluster tries attacks without a cluster, in milliseconds each.
 // TestWallsHold tries the same attacks on a real one.
 func TestWallsHoldWithoutCluster(t *testing.T) {
-	scratch, err := verify.NewScratch(platformWith("ingress"))
+	scratch, err := verify.NewScratch(newPlatform("ingress"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newOfflineScene(t, scratch)
 	judged, all := 0, scratch.Attacks()
 	for _, a := range all {
-		if !judges(a) {
+		if !canEvaluate(a) {
 			continue
 		}
 		judged++
-		result, err := s.try(t.Context(), a)
+		result, err := s.tryAttack(t.Context(), a)
 		if err != nil {
 			t.Errorf("%s/%s: %v", a.Wall, a.Name, err)
 		} else if result.Result != verify.Held {
@@ -325,25 +325,25 @@ func newOfflineLab(t testing.TB, scenes []*proving) *offlineLab {
 	t.Helper()
 	l := &offlineLab{scenes: map[*proving]*offlineScene{}, sound: map[*proving][]attack.Attack{}}
 	for _, p := range scenes {
-		l.add(t, p, func(attack.Attack) bool { return true })
+		l.addScene(t, p, func(attack.Attack) bool { return true })
 	}
 	return l
 }
 
-// add adds a scene with the attacks that want selects.
-func (l *offlineLab) add(t testing.TB, p *proving, want func(attack.Attack) bool) {
+// addScene adds a scene with the attacks that want selects.
+func (l *offlineLab) addScene(t testing.TB, p *proving, want func(attack.Attack) bool) {
 	t.Helper()
 	s := newOfflineScene(t, p.scratch)
 	l.scenes[p] = s
-	l.sound[p] = s.sound(t.Context(), func(a attack.Attack) bool { return want(a) && (a.Pairs == nil || a.Kind == attack.Breach) })
+	l.sound[p] = s.listHeldAttacks(t.Context(), func(a attack.Attack) bool { return want(a) && (a.Pairs == nil || a.Kind == attack.Breach) })
 }
 
-// sound returns the attacks that can be tried and are held.
-func (s *offlineScene) sound(ctx context.Context, want func(attack.Attack) bool) []attack.Attack {
-	all := slices.DeleteFunc(s.scratch.Attacks(), func(a attack.Attack) bool { return !judges(a) || !want(a) })
+// listHeldAttacks returns the attacks that can be tried and are held.
+func (s *offlineScene) listHeldAttacks(ctx context.Context, want func(attack.Attack) bool) []attack.Attack {
+	all := slices.DeleteFunc(s.scratch.Attacks(), func(a attack.Attack) bool { return !canEvaluate(a) || !want(a) })
 	held := make([]bool, len(all))
-	atOnce(len(all), func(i int) {
-		r, err := s.try(ctx, all[i])
+	runConcurrently(len(all), func(i int) {
+		r, err := s.tryAttack(ctx, all[i])
 		held[i] = err == nil && r.Result == verify.Held
 	})
 	var sound []attack.Attack
@@ -355,8 +355,8 @@ func (s *offlineScene) sound(ctx context.Context, want func(attack.Attack) bool)
 	return sound
 }
 
-// atOnce calls do for each index, with one concurrent call per core.
-func atOnce(times int, do func(i int)) {
+// runConcurrently calls do for each index, with one concurrent call per core.
+func runConcurrently(times int, do func(i int)) {
 	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var group sync.WaitGroup
 	for i := range times {
@@ -369,56 +369,56 @@ func atOnce(times int, do func(i int)) {
 	group.Wait()
 }
 
-// run tries each mutant, one per core concurrently, and returns the names of the attacks that
-// detected them. The name is empty for mutants that are only detected in a cluster.
-func (l *offlineLab) run(ctx context.Context, all []*proving, mutants []mutant) []finding {
+// runMutants tries each mutant, one per core concurrently, and returns the names of the attacks
+// that detected them. The name is empty for mutants that are only detected in a cluster.
+func (l *offlineLab) runMutants(ctx context.Context, all []*proving, mutants []mutant) []finding {
 	findings := make([]finding, len(mutants))
-	atOnce(len(mutants), func(i int) {
+	runConcurrently(len(mutants), func(i int) {
 		findings[i] = finding{mutant: mutants[i].name}
-		findings[i].noticedBy, findings[i].err = l.loose(ctx, all, mutants[i])
+		findings[i].noticedBy, findings[i].err = l.tryMutant(ctx, all, mutants[i])
 	})
 	return findings
 }
 
-func (l *offlineLab) loose(ctx context.Context, all []*proving, m mutant) (string, error) {
+func (l *offlineLab) tryMutant(ctx context.Context, all []*proving, m mutant) (string, error) {
 	scenes := m.scenes
 	if scenes == nil {
 		scenes = all
 	}
 	for _, p := range scenes {
 		if m.buried != nil {
-			if by, err := l.dig(ctx, p, m.buried); by != "" || err != nil {
+			if by, err := l.removePartsBefore(ctx, p, m.buried); by != "" || err != nil {
 				return by, err
 			}
 			continue
 		}
-		changed, err := l.scenes[p].with(m.mutate)
+		changed, err := l.scenes[p].applyMutation(m.mutate)
 		if err != nil {
 			return "", err
 		}
-		if by := l.breached(ctx, p, changed, m.suspects); by != "" {
+		if by := l.findBreach(ctx, p, changed, m.suspects); by != "" {
 			return by, nil
 		}
 	}
 	return "", nil
 }
 
-// breached returns the name of the first attack with the wrong outcome.
-func (l *offlineLab) breached(ctx context.Context, p *proving, s *offlineScene, want func(attack.Attack) bool) string {
+// findBreach returns the name of the first attack with the wrong outcome.
+func (l *offlineLab) findBreach(ctx context.Context, p *proving, s *offlineScene, want func(attack.Attack) bool) string {
 	for _, a := range l.sound[p] {
 		if !want(a) {
 			continue
 		}
-		if r, err := s.try(ctx, a); err == nil && r.Result == verify.Breached {
+		if r, err := s.tryAttack(ctx, a); err == nil && r.Result == verify.Breached {
 			return a.Name
 		}
 	}
 	return ""
 }
 
-func (l *offlineLab) dig(ctx context.Context, p *proving, b *buried) (string, error) {
+func (l *offlineLab) removePartsBefore(ctx context.Context, p *proving, b *hiddenRule) (string, error) {
 	for _, part := range b.before {
-		bare, err := l.scenes[p].with(part)
+		bare, err := l.scenes[p].applyMutation(part)
 		if err != nil {
 			return "", err
 		}
@@ -427,18 +427,18 @@ func (l *offlineLab) dig(ctx context.Context, p *proving, b *buried) (string, er
 			if !b.attacks(a) {
 				continue
 			}
-			if r, err := bare.try(ctx, a); err == nil && strings.Contains(r.Message, b.refusal) {
+			if r, err := bare.tryAttack(ctx, a); err == nil && strings.Contains(r.Message, b.refusal) {
 				refused[a.Name] = true
 			}
 		}
 		if len(refused) == 0 {
 			continue
 		}
-		gone, err := bare.with(b.rule)
+		gone, err := bare.applyMutation(b.rule)
 		if err != nil {
 			return "", err
 		}
-		return l.breached(ctx, p, gone, func(a attack.Attack) bool { return refused[a.Name] }), nil
+		return l.findBreach(ctx, p, gone, func(a attack.Attack) bool { return refused[a.Name] }), nil
 	}
 	return "", nil
 }
@@ -448,32 +448,32 @@ func (l *offlineLab) dig(ctx context.Context, p *proving, b *buried) (string, er
 // TestMutants also removes all other objects.
 func TestRulesWithoutCluster(t *testing.T) {
 	started := time.Now()
-	l := offlineScenes(t)
-	platform := l.scenes[0].platformObjects()
-	deep := l.deepMutants(platform)
-	mutants := slices.Concat(l.policyMutants(platform), deep, slices.DeleteFunc(l.ruleMutants(platform), func(m mutant) bool {
+	l := newOfflineScenes(t)
+	platform := l.scenes[0].listPlatformObjects()
+	deep := l.buildDeepMutants(platform)
+	mutants := slices.Concat(l.buildPolicyMutants(platform), deep, slices.DeleteFunc(l.buildRuleMutants(platform), func(m mutant) bool {
 		return slices.ContainsFunc(deep, func(d mutant) bool { return d.name == m.name })
 	}))
-	report(t, l.offline.run(t.Context(), l.scenes, mutants), time.Since(started))
+	reportFindings(t, l.offline.runMutants(t.Context(), l.scenes, mutants), time.Since(started))
 }
 
-// offlineScenes returns a lab without a cluster.
-func offlineScenes(t *testing.T) *lab {
+// newOfflineScenes returns a lab without a cluster.
+func newOfflineScenes(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{t: t, scenes: []*proving{offlineProving(t, "whole", platformWith("ingress")), offlineProving(t, "alone", platformWith())}}
+	l := &lab{t: t, scenes: []*proving{newOfflineProving(t, "whole", newPlatform("ingress")), newOfflineProving(t, "alone", newPlatform())}}
 	l.offline = newOfflineLab(t, l.scenes)
 	l.sound = l.offline.sound
 	return l
 }
 
-// offlineProving returns two scratch tenants without a cluster.
-func offlineProving(t *testing.T, name string, platform v1alpha1.Platform) *proving {
+// newOfflineProving returns two scratch tenants without a cluster.
+func newOfflineProving(t *testing.T, name string, platform v1alpha1.Platform) *proving {
 	t.Helper()
 	scratch, err := verify.NewScratch(platform)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &proving{name: name, scratch: scratch}
-	p.platform, p.by, p.on = scratch.Parts()
+	p.platform, p.by, p.on = scratch.GetParts()
 	return p
 }

@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/prove/dial"
 )
 
-// packetTargets are two tenants: red with two namespaces and open egress, blue with one and
+// newPacketTargets returns two tenants: red with two namespaces and open egress, blue with one and
 // restricted egress.
-func packetTargets() *targets {
+func newPacketTargets() *targets {
 	red, blue := &estate.Tenant{Name: "red", Egress: v1alpha1.EgressOpen}, &estate.Tenant{Name: "blue", Egress: v1alpha1.EgressRestricted}
 	return &targets{
 		tenants: map[string]*estate.Tenant{"red": red, "red-2": red, "blue": blue},
@@ -87,7 +87,7 @@ func TestPackets(t *testing.T) {
 		t.Run(planted.name, func(t *testing.T) {
 			var breached []string
 			var breaches string
-			for _, r := range summarizePackets(makeConnections(t, packetTargets(), planted.open), true) {
+			for _, r := range summarizePackets(makeConnections(t, newPacketTargets(), planted.open), true) {
 				if r.Result == Breached {
 					breached = append(breached, r.Name)
 				} else if r.Result != Held {
@@ -123,7 +123,7 @@ func TestPacketsKeepClasses(t *testing.T) {
 }
 
 func TestPacketsWithoutDNS(t *testing.T) {
-	to := packetTargets()
+	to := newPacketTargets()
 	to.dns = false
 	for _, r := range summarizePackets(makeConnections(t, to, func(_ string, c connection) bool { return !c.closed }), false) {
 		if want := map[bool]Outcome{true: NotTried, false: Held}[r.Name == byName]; r.Result != want {
@@ -137,7 +137,7 @@ func TestReadOutcomesOfAnotherImage(t *testing.T) {
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: firstContainer, State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: 127},
 	}}}
-	if _, err := readOutcomes(pod, packetTargets()); err == nil || !strings.Contains(err.Error(), "is the image croft's?") {
+	if _, err := readOutcomes(pod, newPacketTargets()); err == nil || !strings.Contains(err.Error(), "is the image croft's?") {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,7 @@ import (
 // TestPolicyFields fails if a field of a Tenant's policy has no rule, no attack or no documentation, or if its value
 // in a Tenant or in the Platform's defaults changes nothing that a policy reads.
 func TestPolicyFields(t *testing.T) {
-	platform := platformWith("ingress")
+	platform := newPlatform("ingress")
 	scratch, err := verify.NewScratch(platform)
 	if err != nil {
 		t.Fatal(err)

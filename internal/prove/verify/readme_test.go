@@ -17,7 +17,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scratch, err := verify.NewScratch(platformWith("ingress"))
+	scratch, err := verify.NewScratch(newPlatform("ingress"))
 	if err != nil {
 		t.Fatal(err)
 	}

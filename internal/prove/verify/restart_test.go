@@ -36,11 +36,11 @@ const (
 	judged = 3 * time.Second
 )
 
-// restart kills the API server while tenants send requests. As soon as it is ready again,
+// testRestart kills the API server while tenants send requests. As soon as it is ready again,
 // legitimate requests must succeed; hostile ones must be refused at all times. It fails if a
 // policy depends on something that an API server loads only after it is ready, such as a custom
 // kind.
-func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
+func (p *proving) testRestart(t *testing.T, cluster *sandbox.Cluster) {
 	config := rest.CopyConfig(cluster.Config)
 	config.QPS = -1
 	admin, err := client.New(config, client.Options{Scheme: scheme.New()})
@@ -48,9 +48,9 @@ func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 		t.Fatal(err)
 	}
 	s := newStream(t, admin, p)
-	p.eventually(t, func(ctx context.Context) error {
+	p.awaitAllowed(t, func(ctx context.Context) error {
 		for _, r := range s.requests {
-			if wrong := r.wrong(r.send(ctx)); wrong != nil {
+			if wrong := r.checkResponse(r.send(ctx)); wrong != nil {
 				return wrong
 			}
 		}
@@ -66,7 +66,7 @@ func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 			t.Fatal(err)
 		}
 	}
-	s.start(t)
+	s.startRequests(t)
 	for n := range number {
 		s.setReady(false)
 		if err := cluster.Kill("kube-apiserver"); err != nil {
@@ -77,9 +77,9 @@ func (p *proving) restart(t *testing.T, cluster *sandbox.Cluster) {
 		}
 		refused := s.setReady(true)
 		time.Sleep(judged) // requests are sent meanwhile
-		t.Logf("restart %d: %d harmless requests refused", n+1, s.refused()-refused)
+		t.Logf("restart %d: %d harmless requests refused", n+1, s.countRefused()-refused)
 	}
-	s.end()
+	s.stopRequests()
 	for _, r := range s.requests {
 		t.Logf("%-40s %5d sent, %5d wrong", r.what, r.sent, r.wrongs)
 		if r.wrongs > 0 {
@@ -108,8 +108,8 @@ type request struct {
 	last         error
 }
 
-// wrong returns an error if the response is wrong. A missing response is not wrong.
-func (r *request) wrong(err error) error {
+// checkResponse returns an error if the response is wrong. A missing response is not wrong.
+func (r *request) checkResponse(err error) error {
 	var answer apierrors.APIStatus
 	switch {
 	case r.hostile && err == nil:
@@ -134,7 +134,7 @@ func newStream(t *testing.T, admin client.Client, p *proving) *stream {
 		return pod
 	}
 	for _, o := range []client.Object{service("there"), pod("there")} {
-		p.eventually(t, func(ctx context.Context) error { return client.IgnoreAlreadyExists(admin.Create(ctx, o)) })
+		p.awaitAllowed(t, func(ctx context.Context) error { return client.IgnoreAlreadyExists(admin.Create(ctx, o)) })
 	}
 	create := func(make func() client.Object) func(context.Context) error {
 		return func(ctx context.Context) error { return admin.Create(ctx, make(), client.DryRunAll) }
@@ -177,12 +177,12 @@ func newStream(t *testing.T, admin client.Client, p *proving) *stream {
 	}}
 }
 
-// start sends each request repeatedly until the stream is stopped.
-func (s *stream) start(t *testing.T) {
+// startRequests sends each request repeatedly until the stream is stopped.
+func (s *stream) startRequests(t *testing.T) {
 	t.Helper()
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(t.Context())
-	t.Cleanup(s.end)
+	t.Cleanup(s.stopRequests)
 	for _, r := range s.requests {
 		s.clients.Go(func() {
 			pace := time.NewTicker(50 * time.Millisecond)
@@ -195,24 +195,24 @@ func (s *stream) start(t *testing.T) {
 				}
 				wasReady := s.isReady()
 				if err := r.send(ctx); ctx.Err() == nil {
-					s.count(r, err, wasReady && s.isReady())
+					s.countResponse(r, err, wasReady && s.isReady())
 				}
 			}
 		})
 	}
 }
 
-func (s *stream) end() { s.stop(); s.clients.Wait() }
+func (s *stream) stopRequests() { s.stop(); s.clients.Wait() }
 
-// count records a response. Before the API server is ready, it may refuse any request.
-func (s *stream) count(r *request, err error, ready bool) {
+// countResponse records a response. Before the API server is ready, it may refuse any request.
+func (s *stream) countResponse(r *request, err error, ready bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if !ready && !r.hostile {
 		return
 	}
-	if r.sent++; r.wrong(err) != nil {
-		r.wrongs, r.last = r.wrongs+1, r.wrong(err)
+	if r.sent++; r.checkResponse(err) != nil {
+		r.wrongs, r.last = r.wrongs+1, r.checkResponse(err)
 	}
 }
 
@@ -228,10 +228,10 @@ func (s *stream) setReady(ready bool) int {
 	s.lock.Lock()
 	s.ready = ready
 	s.lock.Unlock()
-	return s.refused()
+	return s.countRefused()
 }
 
-func (s *stream) refused() int {
+func (s *stream) countRefused() int {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	sum := 0

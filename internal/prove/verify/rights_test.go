@@ -32,8 +32,8 @@ func (r right) String() string {
 	return r.verb + " " + name
 }
 
-// served returns all rights to the kinds that the cluster serves.
-func (l *lab) served(namespaced bool) []right {
+// listServedRights returns all rights to the kinds that the cluster serves.
+func (l *lab) listServedRights(namespaced bool) []right {
 	client, err := discovery.NewDiscoveryClientForConfig(l.scenes[0].config)
 	if err != nil {
 		l.t.Fatal(err)
@@ -59,42 +59,42 @@ func (l *lab) served(namespaced bool) []right {
 	return all
 }
 
-func gives(rules []rbacv1.PolicyRule, r right) bool {
+func hasRight(rules []rbacv1.PolicyRule, r right) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		return slices.Contains(rule.APIGroups, r.group) && slices.Contains(rule.Resources, r.resource) && slices.Contains(rule.Verbs, r.verb)
 	})
 }
 
-// class groups rights: one mutant gives the right to read, or to write, one kind.
-func class(r right) string {
+// formatClass groups rights: one mutant gives the right to read, or to write, one kind.
+func formatClass(r right) string {
 	if slices.Contains([]string{"get", "list", "watch"}, r.verb) {
 		return "reading " + strings.TrimPrefix(r.String(), r.verb+" ")
 	}
 	return "writing " + strings.TrimPrefix(r.String(), r.verb+" ")
 }
 
-// rightsFindings adds all rights that a role lacks, and then removes all that it has. The
+// findRightsMutants adds all rights that a role lacks, and then removes all that it has. The
 // requests of a sweep are independent of one another, so all of these mutants exist at once,
 // and each must be among the breaches of the sweep.
-func (l *lab) rightsFindings() []finding {
+func (l *lab) findRightsMutants() []finding {
 	var all []finding
 	s := l.scenes[0]
-	namespaced, clusterWide := l.served(true), l.served(false)
+	namespaced, clusterWide := l.listServedRights(true), l.listServedRights(false)
 	for _, role := range []struct {
 		v1alpha1.Role
 		exceeds, uses string
 	}{{v1alpha1.RoleOperator, "exceed-own-rights", "use-own-rights"}, {v1alpha1.RoleViewer, "viewer-exceeds-rights", "viewer-uses-own-rights"}} {
 		name := identity.ClusterRoleName(role.Role)
-		clusterRole := s.object(l.t, "ClusterRole", name).(*rbacv1.ClusterRole)
-		given, withheld := split(namespaced, clusterRole.Rules)
-		all = append(all, l.swept("ClusterRole "+name+" gives ", "a right that it withholds", withheld, []string{role.exceeds}, edited(clusterRole, func(live client.Object) {
-			live.(*rbacv1.ClusterRole).Rules = append(live.(*rbacv1.ClusterRole).Rules, rulesOf(withheld)...)
+		clusterRole := s.findObject(l.t, "ClusterRole", name).(*rbacv1.ClusterRole)
+		given, withheld := splitRights(namespaced, clusterRole.Rules)
+		all = append(all, l.runSweptMutation("ClusterRole "+name+" gives ", "a right that it withholds", withheld, []string{role.exceeds}, buildEdit(clusterRole, func(live client.Object) {
+			live.(*rbacv1.ClusterRole).Rules = append(live.(*rbacv1.ClusterRole).Rules, makeRules(withheld)...)
 		}))...)
-		all = append(all, l.swept("ClusterRole "+name+" withholds ", "a right that it gives", given, []string{role.uses}, edited(clusterRole, func(live client.Object) {
+		all = append(all, l.runSweptMutation("ClusterRole "+name+" withholds ", "a right that it gives", given, []string{role.uses}, buildEdit(clusterRole, func(live client.Object) {
 			live.(*rbacv1.ClusterRole).Rules = nil
 		}))...)
 	}
-	_, withheld := split(clusterWide, []rbacv1.PolicyRule{{
+	_, withheld := splitRights(clusterWide, []rbacv1.PolicyRule{{
 		APIGroups: []string{"authorization.k8s.io", "authentication.k8s.io"}, Verbs: []string{"create"},
 		Resources: []string{"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
 	}})
@@ -103,14 +103,14 @@ func (l *lab) rightsFindings() []finding {
 			withheld = append(withheld, r)
 		}
 	}
-	all = append(all, l.platformFindings(s, namespaced, clusterWide)...)
-	return append(all, l.swept("somebody gives for the whole cluster ", "a right that nobody gives", withheld,
-		[]string{"read-anything-cluster-wide", "write-anything-cluster-wide"}, l.given(s, rulesOf(withheld)...))...)
+	all = append(all, l.findPlatformMutants(s, namespaced, clusterWide)...)
+	return append(all, l.runSweptMutation("somebody gives for the whole cluster ", "a right that nobody gives", withheld,
+		[]string{"read-anything-cluster-wide", "write-anything-cluster-wide"}, l.giveRights(s, makeRules(withheld)...))...)
 }
 
-// platformFindings removes rights from the roles of the platform's admins and auditors, and
+// findPlatformMutants removes rights from the roles of the platform's admins and auditors, and
 // then the roles.
-func (l *lab) platformFindings(s *proving, namespaced, clusterWide []right) []finding {
+func (l *lab) findPlatformMutants(s *proving, namespaced, clusterWide []right) []finding {
 	all := clusterWide
 	for _, r := range namespaced {
 		if r.verb == "list" || r.verb == "watch" { // these verbs apply to all namespaces
@@ -119,20 +119,20 @@ func (l *lab) platformFindings(s *proving, namespaced, clusterWide []right) []fi
 	}
 	var findings []finding
 	for role, attack := range map[string]string{identity.AdminRole: "use-rights-of-admin", identity.AuditorRole: "use-rights-of-auditor"} {
-		clusterRole := s.object(l.t, "ClusterRole", role).(*rbacv1.ClusterRole)
-		given, _ := split(all, clusterRole.Rules)
-		findings = append(findings, l.swept("ClusterRole "+role+" withholds ", "a right that it gives", given, []string{attack}, edited(clusterRole, func(live client.Object) {
+		clusterRole := s.findObject(l.t, "ClusterRole", role).(*rbacv1.ClusterRole)
+		given, _ := splitRights(all, clusterRole.Rules)
+		findings = append(findings, l.runSweptMutation("ClusterRole "+role+" withholds ", "a right that it gives", given, []string{attack}, buildEdit(clusterRole, func(live client.Object) {
 			live.(*rbacv1.ClusterRole).Rules = nil
 		}))...)
-		binding := s.object(l.t, "ClusterRoleBinding", role)
-		findings = append(findings, l.swept("ClusterRoleBinding "+role+" deleted: no ", "a right that it gives", given, []string{attack}, deleted(binding))...)
+		binding := s.findObject(l.t, "ClusterRoleBinding", role)
+		findings = append(findings, l.runSweptMutation("ClusterRoleBinding "+role+" deleted: no ", "a right that it gives", given, []string{attack}, buildDeletion(binding))...)
 	}
 	return findings
 }
 
-func split(rights []right, rules []rbacv1.PolicyRule) (given, withheld []right) {
+func splitRights(rights []right, rules []rbacv1.PolicyRule) (given, withheld []right) {
 	for _, r := range rights {
-		if gives(rules, r) {
+		if hasRight(rules, r) {
 			given = append(given, r)
 		} else {
 			withheld = append(withheld, r)
@@ -141,7 +141,7 @@ func split(rights []right, rules []rbacv1.PolicyRule) (given, withheld []right) 
 	return given, withheld
 }
 
-func rulesOf(rights []right) []rbacv1.PolicyRule {
+func makeRules(rights []right) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, r := range rights {
 		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: []string{r.verb}})
@@ -149,8 +149,8 @@ func rulesOf(rights []right) []rbacv1.PolicyRule {
 	return rules
 }
 
-// given gives rights in the whole cluster to the tenant's operators.
-func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
+// giveRights gives rights in the whole cluster to the tenant's operators.
+func (l *lab) giveRights(s *proving, rules ...rbacv1.PolicyRule) mutation {
 	meta := metav1.ObjectMeta{Name: "croft-mutant"}
 	var group string
 	for _, access := range s.by.Access {
@@ -158,7 +158,7 @@ func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
 			group = access.Group
 		}
 	}
-	return added(
+	return buildAddition(
 		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
@@ -166,11 +166,11 @@ func (l *lab) given(s *proving, rules ...rbacv1.PolicyRule) mutation {
 		})
 }
 
-// swept applies a mutation that affects many rights, and searches the breaches of the sweeps
-// for each right.
-func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutate mutation) []finding {
+// runSweptMutation applies a mutation that affects many rights, and searches the breaches of the
+// sweeps for each right.
+func (l *lab) runSweptMutation(prefix, group string, rights []right, sweeps []string, mutate mutation) []finding {
 	ctx := l.t.Context()
-	undo, err := l.make(ctx, mutate)
+	undo, err := l.applyMutation(ctx, mutate)
 	if err != nil {
 		return []finding{{mutant: prefix + "everything", err: err}}
 	}
@@ -183,7 +183,7 @@ func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutat
 	_ = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience/3, true, func(ctx context.Context) (bool, error) {
 		s := l.scenes[0]
 		for _, name := range sweeps {
-			for _, breach := range l.runners[s].Try(ctx, s.attack(l.t, name)).Breaches {
+			for _, breach := range l.runners[s].Try(ctx, s.findAttack(l.t, name)).Breaches {
 				noticed[breach] = name
 			}
 		}
@@ -193,11 +193,11 @@ func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutat
 	var all []finding
 	byClass := map[string]int{}
 	for _, r := range rights {
-		i, ok := byClass[class(r)]
+		i, ok := byClass[formatClass(r)]
 		if !ok {
 			i = len(all)
-			byClass[class(r)] = i
-			all = append(all, finding{mutant: prefix + class(r), noticedBy: noticed[r.String()], group: prefix + group, err: err})
+			byClass[formatClass(r)] = i
+			all = append(all, finding{mutant: prefix + formatClass(r), noticedBy: noticed[r.String()], group: prefix + group, err: err})
 		}
 		// Each verb must be detected, not only one of a class.
 		if noticed[r.String()] == "" {
@@ -207,8 +207,8 @@ func (l *lab) swept(prefix, group string, rights []right, sweeps []string, mutat
 	return all
 }
 
-// powerMutants returns mutants that give rights which no sweep requests.
-func (l *lab) powerMutants() []mutant {
+// buildPowerMutants returns mutants that give rights which no sweep requests.
+func (l *lab) buildPowerMutants() []mutant {
 	var all []mutant
 	s := l.scenes[0]
 	for _, r := range []right{
@@ -221,14 +221,14 @@ func (l *lab) powerMutants() []mutant {
 		all = append(all, mutant{
 			name: "the whole cluster: gives " + r.String(), object: "powers", scenes: []*proving{s},
 			suspects: func(a attack.Attack) bool { return a.Wall == "identity" && a.Request != nil && a.Outcome != nil },
-			mutate:   l.given(s, rulesOf([]right{r})...),
+			mutate:   l.giveRights(s, makeRules([]right{r})...),
 		})
 	}
 	for _, path := range []string{"/metrics", "/logs", "/debug/pprof/heap"} {
 		all = append(all, mutant{
 			name: "the whole cluster: gives get " + path, object: "powers", scenes: []*proving{s},
 			suspects: func(a attack.Attack) bool { return a.Wall == "identity" && a.Request != nil && a.Outcome != nil },
-			mutate:   l.given(s, rbacv1.PolicyRule{NonResourceURLs: []string{path}, Verbs: []string{"get"}}),
+			mutate:   l.giveRights(s, rbacv1.PolicyRule{NonResourceURLs: []string{path}, Verbs: []string{"get"}}),
 		})
 	}
 	return all

@@ -50,29 +50,29 @@ const (
 // once, and some attack or mirror must detect it.
 func TestMutantsOfScopes(t *testing.T) {
 	started := time.Now()
-	l := offlineScenes(t)
-	objects := l.scenes[0].platformObjects()
+	l := newOfflineScenes(t)
+	objects := l.scenes[0].listPlatformObjects()
 	// Mutants of policies on Calico's kinds are detected on platforms that let tenants write
 	// them.
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
-		platform := platformWith("ingress")
+		platform := newPlatform("ingress")
 		platform.Spec.Network.Dialect = v1alpha1.DialectCalico
 		platform.Spec.Network.Calico = &v1alpha1.CalicoNetwork{APIGroup: group, TenantPolicies: true}
-		p := offlineProving(t, string(group), platform)
+		p := newOfflineProving(t, string(group), platform)
 		l.scenes = append(l.scenes, p)
-		l.offline.add(t, p, func(a attack.Attack) bool {
+		l.offline.addScene(t, p, func(a attack.Attack) bool {
 			return a.Request != nil && strings.HasSuffix(a.Request.Object.GetObjectKind().GroupVersionKind().Group, string(v1alpha1.CalicoGroup))
 		})
-		for _, o := range p.platformObjects() {
-			if !slices.ContainsFunc(objects, func(had client.Object) bool { return same(had, o) }) {
+		for _, o := range p.listPlatformObjects() {
+			if !slices.ContainsFunc(objects, func(had client.Object) bool { return isSameObject(had, o) }) {
 				objects = append(objects, o)
 			}
 		}
 	}
-	mutants := scopeMutants(objects)
+	mutants := buildScopeMutants(objects)
 	var findings []finding
 	left := maps.Clone(unnoticed)
-	for _, f := range l.offline.run(t.Context(), l.scenes, mutants) {
+	for _, f := range l.offline.runMutants(t.Context(), l.scenes, mutants) {
 		reason, excused := left[f.mutant]
 		delete(left, f.mutant)
 		switch {
@@ -87,22 +87,22 @@ func TestMutantsOfScopes(t *testing.T) {
 	for name := range left {
 		t.Errorf("%s is said to be noticed by nothing, and is no mutant", name)
 	}
-	report(t, findings, time.Since(started))
+	reportFindings(t, findings, time.Since(started))
 }
 
-// scopeMutants returns mutants of the scopes of policies. It removes each operation and each
+// buildScopeMutants returns mutants of the scopes of policies. It removes each operation and each
 // resource of each rule, which an attack must detect, and each match condition, requirement of
 // a selector and exclusion, which a mirror must detect. An attack must also detect a condition
 // that is always false.
-func scopeMutants(objects []client.Object) []mutant {
+func buildScopeMutants(objects []client.Object) []mutant {
 	var all []mutant
 	for _, o := range objects {
-		s := scopeOf(o)
+		s := getScope(o)
 		if s == nil {
 			continue
 		}
-		all = append(all, s.narrowed()...)
-		all = append(all, s.widened()...)
+		all = append(all, s.buildNarrowed()...)
+		all = append(all, s.buildWidened()...)
 	}
 	return all
 }
@@ -118,8 +118,8 @@ type scope struct {
 	conditions []admissionv1.MatchCondition
 }
 
-// scopeOf returns nil for objects that are neither a policy nor a binding.
-func scopeOf(o client.Object) *scope {
+// getScope returns nil for objects that are neither a policy nor a binding.
+func getScope(o client.Object) *scope {
 	s := &scope{object: o, policy: o.GetName()}
 	switch o := o.(type) {
 	case *admissionv1.ValidatingAdmissionPolicy:
@@ -139,10 +139,10 @@ func scopeOf(o client.Object) *scope {
 	return s
 }
 
-// changed returns a mutation that changes the object's scope.
-func (s *scope) changed(change func(*scope)) mutation {
-	return edited(s.object, func(live client.Object) {
-		after := scopeOf(live)
+// changeScope returns a mutation that changes the object's scope.
+func (s *scope) changeScope(change func(*scope)) mutation {
+	return buildEdit(s.object, func(live client.Object) {
+		after := getScope(live)
 		change(after)
 		switch live := live.(type) {
 		case *admissionv1.ValidatingAdmissionPolicy:
@@ -153,7 +153,7 @@ func (s *scope) changed(change func(*scope)) mutation {
 	})
 }
 
-func (s *scope) mutant(suspects func(attack.Attack) bool, change func(*scope), what string, args ...any) mutant {
+func (s *scope) newMutant(suspects func(attack.Attack) bool, change func(*scope), what string, args ...any) mutant {
 	kind := "policy"
 	if _, ok := s.object.(*admissionv1.MutatingAdmissionPolicy); ok {
 		kind = "mutation"
@@ -163,66 +163,66 @@ func (s *scope) mutant(suspects func(attack.Attack) bool, change func(*scope), w
 	}
 	return mutant{
 		name: fmt.Sprintf("%s %s: ", kind, s.policy) + fmt.Sprintf(what, args...), object: s.policy,
-		suspects: suspects, mutate: s.changed(change),
+		suspects: suspects, mutate: s.changeScope(change),
 	}
 }
 
-// stopped reports whether the policy stops an attack.
-func (s *scope) stopped(a attack.Attack) bool {
+// isStopped reports whether the policy stops an attack.
+func (s *scope) isStopped(a attack.Attack) bool {
 	if _, ok := s.object.(*admissionv1.MutatingAdmissionPolicy); ok {
-		return changedBy(s.policy, s.object)(a)
+		return selectChangedBy(s.policy, s.object)(a)
 	}
 	return a.StoppedBy.Policy == s.policy
 }
 
-// narrowed returns the mutants with a narrower scope.
-func (s *scope) narrowed() []mutant {
+// buildNarrowed returns the mutants with a narrower scope.
+func (s *scope) buildNarrowed() []mutant {
 	var all []mutant
 	for i, c := range s.conditions {
-		all = append(all, s.mutant(s.stopped, func(after *scope) { after.conditions[i].Expression = "false" }, "condition %s never holds", c.Name))
+		all = append(all, s.newMutant(s.isStopped, func(after *scope) { after.conditions[i].Expression = "false" }, "condition %s never holds", c.Name))
 	}
 	for i, rule := range s.match.ResourceRules {
 		of := strings.Join(rule.Resources, ", ")
 		for _, operation := range rule.Operations {
-			all = append(all, s.mutant(s.stopped, func(after *scope) {
+			all = append(all, s.newMutant(s.isStopped, func(after *scope) {
 				r := &after.match.ResourceRules[i]
-				r.Operations = without(r.Operations, operation)
-			}, "looks at no %s of %s", operation, in(of, rule.APIGroups)))
+				r.Operations = removeElement(r.Operations, operation)
+			}, "looks at no %s of %s", operation, formatResources(of, rule.APIGroups)))
 		}
 		for _, resource := range rule.Resources {
 			if len(rule.Resources) == 1 && len(rule.Operations) == 1 {
 				continue // the mutant without the operation is the same
 			}
-			all = append(all, s.mutant(s.stopped, func(after *scope) {
+			all = append(all, s.newMutant(s.isStopped, func(after *scope) {
 				r := &after.match.ResourceRules[i]
-				r.Resources = without(r.Resources, resource)
-			}, "looks at no %s", in(resource, rule.APIGroups)))
+				r.Resources = removeElement(r.Resources, resource)
+			}, "looks at no %s", formatResources(resource, rule.APIGroups)))
 		}
 	}
 	return all
 }
 
-// widened returns the mutants with a wider scope.
-func (s *scope) widened() []mutant {
+// buildWidened returns the mutants with a wider scope.
+func (s *scope) buildWidened() []mutant {
 	var all []mutant
 	// A wider scope of a validating policy makes no attack succeed.
 	_, changes := s.object.(*admissionv1.MutatingAdmissionPolicy)
-	concerned := func(a attack.Attack) bool { return s.asks(a) && (changes || a.Kind == attack.Mirror) }
+	concerned := func(a attack.Attack) bool { return s.matchesRules(a) && (changes || a.Kind == attack.Mirror) }
 	for i, c := range s.conditions {
-		all = append(all, s.mutant(concerned, func(after *scope) { after.conditions = slices.Delete(slices.Clone(after.conditions), i, i+1) }, "no condition %s", c.Name))
+		all = append(all, s.newMutant(concerned, func(after *scope) { after.conditions = slices.Delete(slices.Clone(after.conditions), i, i+1) }, "no condition %s", c.Name))
 	}
 	for i, rule := range s.match.ExcludeResourceRules {
-		excluded := func(a attack.Attack) bool { return covers(rule.RuleWithOperations, a) }
-		of := in(strings.Join(rule.Resources, ", "), rule.APIGroups)
-		all = append(all, s.mutant(excluded, func(after *scope) {
+		excluded := func(a attack.Attack) bool { return matchesRule(rule.RuleWithOperations, a) }
+		of := formatResources(strings.Join(rule.Resources, ", "), rule.APIGroups)
+		all = append(all, s.newMutant(excluded, func(after *scope) {
 			after.match.ExcludeResourceRules = slices.Delete(slices.Clone(after.match.ExcludeResourceRules), i, i+1)
 		}, "does not except %s", of))
 	}
 	for i, rule := range s.match.ResourceRules {
 		if rule.Scope != nil && *rule.Scope != admissionv1.AllScopes {
-			all = append(all, s.mutant(concerned, func(after *scope) {
+			all = append(all, s.newMutant(concerned, func(after *scope) {
 				*after.match.ResourceRules[i].Scope = admissionv1.AllScopes
-			}, "looks at all scopes of %s", in(strings.Join(rule.Resources, ", "), rule.APIGroups)))
+			}, "looks at all scopes of %s", formatResources(strings.Join(rule.Resources, ", "), rule.APIGroups)))
 		}
 	}
 	for _, which := range []struct {
@@ -234,33 +234,33 @@ func (s *scope) widened() []mutant {
 	} {
 		selector := cmp.Or(which.of(s), &metav1.LabelSelector{})
 		for i, requirement := range selector.MatchExpressions {
-			all = append(all, s.mutant(concerned, func(after *scope) {
+			all = append(all, s.newMutant(concerned, func(after *scope) {
 				to := which.of(after)
 				to.MatchExpressions = slices.Delete(slices.Clone(to.MatchExpressions), i, i+1)
 			}, "%s does not ask for %s %s %s", which.name, requirement.Key, requirement.Operator, strings.Join(requirement.Values, ",")))
 		}
 		for key := range selector.MatchLabels {
-			all = append(all, s.mutant(concerned, func(after *scope) { delete(which.of(after).MatchLabels, key) }, "%s does not ask for %s", which.name, key))
+			all = append(all, s.newMutant(concerned, func(after *scope) { delete(which.of(after).MatchLabels, key) }, "%s does not ask for %s", which.name, key))
 		}
 	}
 	return all
 }
 
-func in(resources string, groups []string) string {
+func formatResources(resources string, groups []string) string {
 	if group := strings.Join(groups, ", "); group != "" && group != "*" {
 		return resources + "." + group
 	}
 	return resources
 }
 
-func without[T comparable](list []T, one T) []T {
+func removeElement[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return v == one })
 }
 
-// asks reports whether an attack's request matches the policy's rules, regardless of its
+// matchesRules reports whether an attack's request matches the policy's rules, regardless of its
 // selectors and conditions.
-func (s *scope) asks(a attack.Attack) bool {
-	return slices.ContainsFunc(s.match.ResourceRules, func(r admissionv1.NamedRuleWithOperations) bool { return covers(r.RuleWithOperations, a) })
+func (s *scope) matchesRules(a attack.Attack) bool {
+	return slices.ContainsFunc(s.match.ResourceRules, func(r admissionv1.NamedRuleWithOperations) bool { return matchesRule(r.RuleWithOperations, a) })
 }
 
 // operations maps attacks' verbs to admission operations.
@@ -268,7 +268,7 @@ var operations = map[attack.Verb]admissionv1.OperationType{
 	attack.Create: admissionv1.Create, attack.Update: admissionv1.Update, attack.Patch: admissionv1.Update, attack.Delete: admissionv1.Delete,
 }
 
-func covers(r admissionv1.RuleWithOperations, a attack.Attack) bool {
+func matchesRule(r admissionv1.RuleWithOperations, a attack.Attack) bool {
 	if a.Request == nil {
 		return false
 	}

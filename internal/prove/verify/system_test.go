@@ -39,22 +39,22 @@ var systemUsers = []user.Info{
 
 // unservedKinds are kinds that system components of other clusters write.
 var unservedKinds = []verify.Kind{
-	systemKind("cilium.io", "v2", "CiliumNode", "ciliumnodes", false),
-	systemKind("vpcresources.k8s.aws", "v1alpha1", "CNINode", "cninodes", false),
-	systemKind("snapshot.storage.k8s.io", "v1", "VolumeSnapshotContent", "volumesnapshotcontents", false),
-	systemKind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true),
+	newSystemKind("cilium.io", "v2", "CiliumNode", "ciliumnodes", false),
+	newSystemKind("vpcresources.k8s.aws", "v1alpha1", "CNINode", "cninodes", false),
+	newSystemKind("snapshot.storage.k8s.io", "v1", "VolumeSnapshotContent", "volumesnapshotcontents", false),
+	newSystemKind("cluster.x-k8s.io", "v1beta2", "Machine", "machines", true),
 }
 
-func systemKind(group, version, kind, resource string, namespaced bool) verify.Kind {
+func newSystemKind(group, version, kind, resource string, namespaced bool) verify.Kind {
 	k := verify.Kind{Namespaced: namespaced, Verbs: []attack.Verb{attack.Create, attack.Update, attack.Delete}}
 	k.Resource.Group, k.Resource.Version, k.Resource.Resource = group, version, resource
 	k.Object.Group, k.Object.Version, k.Object.Kind = group, version, kind
 	return k
 }
 
-// systemMetadata returns the metadata that controllers of nodes, volumes and namespaces write,
+// listSystemMetadata returns the metadata that controllers of nodes, volumes and namespaces write,
 // each part separately and all together.
-func systemMetadata() map[string]func(*unstructured.Unstructured) {
+func listSystemMetadata() map[string]func(*unstructured.Unstructured) {
 	owner := func(apiVersion, kind string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "one", UID: "0c1f7d5e-3c4b-4a5e-9d67-0123456789ab", BlockOwnerDeletion: ptr.To(true)}
 	}
@@ -111,7 +111,7 @@ func sendSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Kin
 		if !k.Namespaced {
 			namespaces = []string{""}
 		}
-		for label, set := range systemMetadata() {
+		for label, set := range listSystemMetadata() {
 			for _, namespace := range namespaces {
 				o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 				o.SetGroupVersionKind(k.Object)
@@ -120,13 +120,13 @@ func sendSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Kin
 				before := o.DeepCopy()
 				set(o)
 				for _, who := range systemUsers {
-					for _, r := range systemRequests(k, before, o, who) {
+					for _, r := range buildSystemRequests(k, before, o, who) {
 						requests++
 						answer, err := e.Evaluate(t.Context(), r)
 						if err != nil {
 							t.Fatalf("%s %s: %v", r.Verb, k, err)
 						}
-						if trouble := interference(answer); trouble != "" {
+						if trouble := describeInterference(answer); trouble != "" {
 							disturbed = append(disturbed, fmt.Sprintf("%s %s in %q with %s as %s: %s", r.Verb, k, namespace, label, who.GetName(), trouble))
 						}
 					}
@@ -137,7 +137,7 @@ func sendSystemRequests(t *testing.T, e *evaluator.Evaluator, kinds []verify.Kin
 	return disturbed, requests
 }
 
-func systemRequests(k verify.Kind, before, o *unstructured.Unstructured, who user.Info) []evaluator.Request {
+func buildSystemRequests(k verify.Kind, before, o *unstructured.Unstructured, who user.Info) []evaluator.Request {
 	r := evaluator.Request{
 		User: who, Resource: k.Resource, Subresource: k.Subresource, Namespace: o.GetNamespace(), Name: o.GetName(), Authorized: true,
 	}
@@ -161,9 +161,9 @@ func systemRequests(k verify.Kind, before, o *unstructured.Unstructured, who use
 	return all
 }
 
-// interference describes the effect of croft's policies on a request, or returns "" if there is
-// none.
-func interference(a evaluator.Answer) string {
+// describeInterference describes the effect of croft's policies on a request, or returns "" if
+// there is none.
+func describeInterference(a evaluator.Answer) string {
 	if err := a.Err(); err != nil {
 		return err.Error()
 	}
@@ -176,10 +176,10 @@ func interference(a evaluator.Answer) string {
 	return ""
 }
 
-// systemRequests fails for each request of a system component that croft's policies deny,
+// testSystemRequests fails for each request of a system component that croft's policies deny,
 // change or warn about. The walls apply to tenants' namespaces only.
-func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
-	served, err := runner.Served()
+func (p *proving) testSystemRequests(t *testing.T, runner *verify.Runner) {
+	served, err := runner.ListServed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +191,8 @@ func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
 		t.Error(d)
 	}
 	t.Run("NoticesAllScopes", func(t *testing.T) {
-		finalizers := p.object(t, "ValidatingAdmissionPolicy", policy.FinalizersPolicy)
-		wide, err := s.with(edited(finalizers, func(live client.Object) {
+		finalizers := p.findObject(t, "ValidatingAdmissionPolicy", policy.FinalizersPolicy)
+		wide, err := s.applyMutation(buildEdit(finalizers, func(live client.Object) {
 			for i := range live.(*admissionv1.ValidatingAdmissionPolicy).Spec.MatchConstraints.ResourceRules {
 				live.(*admissionv1.ValidatingAdmissionPolicy).Spec.MatchConstraints.ResourceRules[i].Scope = ptr.To(admissionv1.AllScopes)
 			}
@@ -208,7 +208,7 @@ func (p *proving) systemRequests(t *testing.T, runner *verify.Runner) {
 			}
 		}
 	})
-	t.Run("OnTheServer", p.systemObjects)
+	t.Run("OnTheServer", p.testSystemObjects)
 }
 
 // systemObjects are objects as system components write them. The user is kubelet or component;
@@ -252,8 +252,8 @@ const systemObjects = `
   object: {apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, metadata: {name: croft-other, ownerReferences: [NODE]}, spec: {priorityLevelConfiguration: {name: catch-all}, matchingPrecedence: 9000}}
 `
 
-// systemObjects sends the objects to the real API server, as dry runs.
-func (p *proving) systemObjects(t *testing.T) {
+// testSystemObjects sends the objects to the real API server, as dry runs.
+func (p *proving) testSystemObjects(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "croft-node"}}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "croft-test-component"},
@@ -283,13 +283,13 @@ func (p *proving) systemObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	users := map[string]client.Client{
-		"kubelet":   p.clientOf(t, "system:node:croft-node", user.NodesGroup, user.AllAuthenticated),
-		"component": p.clientOf(t, "croft-test-component", user.AllAuthenticated),
+		"kubelet":   p.newClientOf(t, "system:node:croft-node", user.NodesGroup, user.AllAuthenticated),
+		"component": p.newClientOf(t, "croft-test-component", user.AllAuthenticated),
 	}
 	for _, s := range all {
 		o := &unstructured.Unstructured{Object: s.Object}
 		// The role takes effect a moment after it is written.
-		p.eventually(t, func(ctx context.Context) error {
+		p.awaitAllowed(t, func(ctx context.Context) error {
 			err := users[s.User].Create(ctx, o.DeepCopy(), client.DryRunAll)
 			if err != nil && attack.IsCroftRefusal(err) || err != nil && !apierrors.IsForbidden(err) {
 				t.Errorf("%s of %s: %v", o.GetKind(), s.User, err)
@@ -300,7 +300,7 @@ func (p *proving) systemObjects(t *testing.T) {
 	}
 }
 
-func (p *proving) clientOf(t *testing.T, name string, groups ...string) client.Client {
+func (p *proving) newClientOf(t *testing.T, name string, groups ...string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(p.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: groups}

@@ -40,11 +40,11 @@ var noManifest = []struct {
 // refuse an attack, or warn of it, by the rule that stops the attack in a cluster, and accept
 // mirrors.
 func TestTryAttacks(t *testing.T) {
-	scratch, err := verify.NewScratch(platformWith("ingress"))
+	scratch, err := verify.NewScratch(newPlatform("ingress"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	platform, by, on := scratch.Parts()
+	platform, by, on := scratch.GetParts()
 	e := &estate.Estate{Platform: *platform, Tenants: []*estate.Tenant{by, on}}
 	trials := map[string]*trial.Trial{}
 	for _, tenant := range e.Tenants {
@@ -55,11 +55,11 @@ func TestTryAttacks(t *testing.T) {
 	tried := map[attack.Kind]int{}
 	left := map[string]int{}
 	for _, a := range scratch.Attacks() {
-		if reason := newNotTried(a); reason != "" {
+		if reason := explainNotTried(a); reason != "" {
 			left[reason]++
 			continue
 		}
-		object, err := plain(a.Request.Object)
+		object, err := convertToUnstructured(a.Request.Object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestTryAttacks(t *testing.T) {
 		report, err := trials[a.Attacker].Try(t.Context(), []trial.Manifest{{File: a.Name, Line: 1, Object: object}})
 		if err != nil {
 			t.Errorf("%s: %v", a.Name, err)
-		} else if wrong := disagrees(a, report.Results[0]); wrong != "" {
+		} else if wrong := compareVerdict(a, report.Results[0]); wrong != "" {
 			t.Errorf("%s/%s (%s) %s", a.Wall, a.Name, a.StoppedBy.Name, wrong)
 		}
 	}
@@ -80,8 +80,8 @@ func TestTryAttacks(t *testing.T) {
 	}
 }
 
-// newNotTried returns why an attack is not tried as a manifest, or "" if it is.
-func newNotTried(a attack.Attack) string {
+// explainNotTried returns why an attack is not tried as a manifest, or "" if it is.
+func explainNotTried(a attack.Attack) string {
 	for _, n := range noManifest {
 		if n.is(a) {
 			return n.reason
@@ -95,8 +95,8 @@ func newNotTried(a attack.Attack) string {
 	return ""
 }
 
-// disagrees returns the error in the verdict of croft try on an attack.
-func disagrees(a attack.Attack, r trial.Result) string {
+// compareVerdict returns the error in the verdict of croft try on an attack.
+func compareVerdict(a attack.Attack, r trial.Result) string {
 	said := fmt.Sprintf("is %s: %+v %+v", r.Verdict, r.Refusals, r.Warnings)
 	reasons, want := r.Refusals, trial.Refused
 	switch {
@@ -116,14 +116,14 @@ func disagrees(a attack.Attack, r trial.Result) string {
 	if r.Verdict != want {
 		return said + ", want " + string(want)
 	}
-	if !slices.ContainsFunc(reasons, func(r trial.Reason) bool { return namesSame(a.StoppedBy, r) }) {
+	if !slices.ContainsFunc(reasons, func(r trial.Reason) bool { return hasSameRule(a.StoppedBy, r) }) {
 		return said
 	}
 	return ""
 }
 
-// namesSame reports whether a reason names the rule that must refuse the attack.
-func namesSame(by attack.Stopper, r trial.Reason) bool {
+// hasSameRule reports whether a reason names the rule that must refuse the attack.
+func hasSameRule(by attack.Stopper, r trial.Reason) bool {
 	switch by.Name {
 	case attack.ByRBAC.Name:
 		return r.Source == "RBAC"

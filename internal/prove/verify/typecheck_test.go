@@ -19,7 +19,7 @@ func TestTypeChecks(t *testing.T) {
 	sandbox.Thorough(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers, TypeChecks: true})
 	installKinds(t, cluster)
-	p := build(t, cluster.Config, "type checks", platformWith("ingress"))
+	p := buildProving(t, cluster.Config, "type checks", newPlatform("ingress"))
 	var policies admissionv1.ValidatingAdmissionPolicyList
 	var unchecked string
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Second, 5*time.Minute, true, func(ctx context.Context) (bool, error) {

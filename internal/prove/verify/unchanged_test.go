@@ -20,10 +20,10 @@ import (
 	"croft.dev/croft/internal/walls/wall/policy"
 )
 
-// mayStay revokes a tenant's exceptions. It fails if objects that use them can no longer be
-// changed in other fields, so that for example finalizers could not be removed, or if a further
-// use can be added, even to the same list.
-func (p *proving) mayStay(t *testing.T) {
+// testExceptionsRevoked revokes a tenant's exceptions. It fails if objects that use them can no
+// longer be changed in other fields, so that for example finalizers could not be removed, or if a
+// further use can be added, even to the same list.
+func (p *proving) testExceptionsRevoked(t *testing.T) {
 	const was, others = "was.example.net", "others.example.net"
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: p.by.Namespaces[0], Name: name}
@@ -41,26 +41,26 @@ func (p *proving) mayStay(t *testing.T) {
 		}}}}
 	})
 
-	rules := p.tenantRules(p.by)
+	rules := p.findTenantRules(p.by)
 	before := rules.Spec.DeepCopy()
 	rules.Spec.Domains = append(rules.Spec.Domains, was)
 	rules.Spec.Namespaces = append(rules.Spec.Namespaces, "was")
 	rules.Spec.ServiceTypes = append(rules.Spec.ServiceTypes, corev1.ServiceTypeNodePort)
-	p.rule(t, rules)
+	p.changeRules(t, rules)
 	for _, o := range []client.Object{service, ingress, pod} {
-		p.eventually(t, func(ctx context.Context) error { return p.admin.Create(ctx, o) })
+		p.awaitAllowed(t, func(ctx context.Context) error { return p.admin.Create(ctx, o) })
 	}
 	rules.Spec = *before
-	p.rule(t, rules)
-	p.refused(t, "another Service", attack.ByPolicy("croft-services", "service-type"), func(ctx context.Context) error {
+	p.changeRules(t, rules)
+	p.awaitRefusal(t, "another Service", attack.ByPolicy("croft-services", "service-type"), func(ctx context.Context) error {
 		again := &corev1.Service{ObjectMeta: meta("again"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}}
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
-	p.refused(t, "another Ingress", attack.ByPolicy("croft-ingresses", "hosts"), func(ctx context.Context) error {
+	p.awaitRefusal(t, "another Ingress", attack.ByPolicy("croft-ingresses", "hosts"), func(ctx context.Context) error {
 		again := &networkingv1.Ingress{ObjectMeta: meta("again"), Spec: *ingress.Spec.DeepCopy()}
 		return p.admin.Create(ctx, again, client.DryRunAll)
 	})
-	p.refused(t, "another pod", attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.AffinityRule), func(ctx context.Context) error {
+	p.awaitRefusal(t, "another pod", attack.ByPolicy(admissionpolicy.PodsPolicy, nodes.AffinityRule), func(ctx context.Context) error {
 		again := &corev1.Pod{ObjectMeta: meta("again"), Spec: attack.NewPodSpec()}
 		again.Spec.Affinity = pod.Spec.Affinity
 		return p.admin.Create(ctx, again, client.DryRunAll)
@@ -91,14 +91,14 @@ func (p *proving) mayStay(t *testing.T) {
 	} {
 		changed := ingress.DeepCopy()
 		c.edit(changed)
-		p.refused(t, name, attack.ByPolicy(c.policy, c.rule), func(ctx context.Context) error {
+		p.awaitRefusal(t, name, attack.ByPolicy(c.policy, c.rule), func(ctx context.Context) error {
 			return p.admin.Update(ctx, changed.DeepCopy(), client.DryRunAll)
 		})
 	}
 }
 
-// rule changes the rules that the policies read.
-func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
+// changeRules changes the rules that the policies read.
+func (p *proving) changeRules(t *testing.T, rules *v1alpha1.TenantRules) {
 	t.Helper()
 	annotations := map[string]any{}
 	for key, value := range admissionpolicy.BuildAnnotations(rules.Spec) {
@@ -109,8 +109,8 @@ func (p *proving) rule(t *testing.T, rules *v1alpha1.TenantRules) {
 	}
 }
 
-// eventually waits until the policies allow a request.
-func (p *proving) eventually(t *testing.T, do func(context.Context) error) {
+// awaitAllowed waits until the policies allow a request.
+func (p *proving) awaitAllowed(t *testing.T, do func(context.Context) error) {
 	t.Helper()
 	var last error
 	if wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
@@ -121,8 +121,8 @@ func (p *proving) eventually(t *testing.T, do func(context.Context) error) {
 	}
 }
 
-// refused waits until the rule refuses a request.
-func (p *proving) refused(t *testing.T, what string, by attack.Stopper, do func(context.Context) error) {
+// awaitRefusal waits until the rule refuses a request.
+func (p *proving) awaitRefusal(t *testing.T, what string, by attack.Stopper, do func(context.Context) error) {
 	t.Helper()
 	var last error
 	if wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {

@@ -25,8 +25,8 @@ import (
 	"croft.dev/croft/internal/walls/wall"
 )
 
-// platformWith returns a platform with services in the given namespaces, if any.
-func platformWith(services ...string) v1alpha1.Platform {
+// newPlatform returns a platform with services in the given namespaces, if any.
+func newPlatform(services ...string) v1alpha1.Platform {
 	return v1alpha1.Platform{
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName},
 		Spec: v1alpha1.PlatformSpec{
@@ -41,9 +41,9 @@ func platformWith(services ...string) v1alpha1.Platform {
 	}
 }
 
-// start starts a cluster that serves every kind in the walls' attacks: attacks with missing
+// startCluster starts a cluster that serves every kind in the walls' attacks: attacks with missing
 // kinds are not tried.
-func start(t *testing.T) *sandbox.Cluster {
+func startCluster(t *testing.T) *sandbox.Cluster {
 	t.Helper()
 	cluster := startBare(t)
 	installKinds(t, cluster)
@@ -83,17 +83,17 @@ type proving struct {
 	texts map[string]string
 }
 
-// lacking reports whether an attack was not tried because a kind is missing.
-func (p *proving) lacking(r verify.Result) bool {
+// isLackingKind reports whether an attack was not tried because a kind is missing.
+func (p *proving) isLackingKind(r verify.Result) bool {
 	return r.Result == verify.NotTried && slices.ContainsFunc(p.lacks, func(group string) bool { return strings.HasSuffix(r.Message, group) })
 }
 
 // unserved are kinds in attacks that none of the test clusters serves.
 var unserved = []string{"NetworkAttachmentDefinition.k8s.cni.cncf.io", "ProvisioningRequest.autoscaling.x-k8s.io", "Workload.scheduling.k8s.io", "PodGroup.scheduling.k8s.io"}
 
-// build installs a platform and its scratch tenants in a cluster. No operator runs: only the
+// buildProving installs a platform and its scratch tenants in a cluster. No operator runs: only the
 // API server enforces the walls.
-func build(t *testing.T, config *rest.Config, name string, platform v1alpha1.Platform) *proving {
+func buildProving(t *testing.T, config *rest.Config, name string, platform v1alpha1.Platform) *proving {
 	t.Helper()
 	klog.SetLogger(logr.Discard()) // it logs requests that are interrupted on purpose
 	admin, err := client.New(config, client.Options{Scheme: scheme.New()})
@@ -111,14 +111,14 @@ func build(t *testing.T, config *rest.Config, name string, platform v1alpha1.Pla
 		t.Fatal(err)
 	}
 	p := &proving{name: name, config: config, admin: admin, scratch: scratch, lacks: unserved}
-	p.platform, p.by, p.on = scratch.Parts()
+	p.platform, p.by, p.on = scratch.GetParts()
 	// Gatekeeper creates the kinds of constraints from templates, some time after these are
 	// written.
-	p.eventually(t, func(ctx context.Context) error {
-		_, err := apply.New(admin).Apply(ctx, p.objects()...)
+	p.awaitAllowed(t, func(ctx context.Context) error {
+		_, err := apply.New(admin).Apply(ctx, p.listObjects()...)
 		return err
 	})
-	if err := scratch.Build(t.Context(), p.runner(t)); err != nil {
+	if err := scratch.Build(t.Context(), p.newRunner(t)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -129,19 +129,19 @@ func build(t *testing.T, config *rest.Config, name string, platform v1alpha1.Pla
 	return p
 }
 
-func (p *proving) platformObjects() []client.Object { return wall.PlatformObjects(p.platform) }
+func (p *proving) listPlatformObjects() []client.Object { return wall.PlatformObjects(p.platform) }
 
-func (p *proving) tenantObjects(t *estate.Tenant) []client.Object {
+func (p *proving) listTenantObjects(t *estate.Tenant) []client.Object {
 	return wall.TenantObjects(p.platform, t)
 }
 
-// objects returns all objects of the walls, the platform's first.
-func (p *proving) objects() []client.Object {
-	return append(p.platformObjects(), p.scratch.Objects()...)
+// listObjects returns all objects of the walls, the platform's first.
+func (p *proving) listObjects() []client.Object {
+	return append(p.listPlatformObjects(), p.scratch.Objects()...)
 }
 
-func (p *proving) tenantRules(t *estate.Tenant) *v1alpha1.TenantRules {
-	for _, o := range p.tenantObjects(t) {
+func (p *proving) findTenantRules(t *estate.Tenant) *v1alpha1.TenantRules {
+	for _, o := range p.listTenantObjects(t) {
 		if rules, ok := o.(*v1alpha1.TenantRules); ok {
 			return rules
 		}
@@ -149,9 +149,9 @@ func (p *proving) tenantRules(t *estate.Tenant) *v1alpha1.TenantRules {
 	return nil
 }
 
-// namespaceOf returns the namespace of an object.
-func (p *proving) namespaceOf(o client.Object) *corev1.Namespace {
-	for _, wanted := range p.objects() {
+// findNamespace returns the namespace of an object.
+func (p *proving) findNamespace(o client.Object) *corev1.Namespace {
+	for _, wanted := range p.listObjects() {
 		if namespace, ok := wanted.(*corev1.Namespace); ok && namespace.Name == o.GetNamespace() {
 			return namespace
 		}
@@ -159,8 +159,8 @@ func (p *proving) namespaceOf(o client.Object) *corev1.Namespace {
 	return nil
 }
 
-// runner returns a new Runner, since a Runner reads the network policies only once.
-func (p *proving) runner(t *testing.T) *verify.Runner {
+// newRunner returns a new Runner, since a Runner reads the network policies only once.
+func (p *proving) newRunner(t *testing.T) *verify.Runner {
 	t.Helper()
 	r, err := p.scratch.NewRunner(p.config, scheme.New())
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *proving) runner(t *testing.T) *verify.Runner {
 	return r
 }
 
-func (p *proving) attack(t *testing.T, name string) attack.Attack {
+func (p *proving) findAttack(t *testing.T, name string) attack.Attack {
 	t.Helper()
 	if p.byName == nil {
 		p.byName = map[string]attack.Attack{}
@@ -184,10 +184,10 @@ func (p *proving) attack(t *testing.T, name string) attack.Attack {
 	return a
 }
 
-// settled tries attacks, and repeats attacks that are not stopped yet: policies take effect a
-// second or two after they are written, and half a minute on a busy machine. It returns the last
+// runUntilStopped tries attacks, and repeats attacks that are not stopped yet: policies take effect
+// a second or two after they are written, and half a minute on a busy machine. It returns the last
 // result of each attack.
-func (p *proving) settled(t *testing.T, runner *verify.Runner, attacks []attack.Attack) []verify.Result {
+func (p *proving) runUntilStopped(t *testing.T, runner *verify.Runner, attacks []attack.Attack) []verify.Result {
 	t.Helper()
 	all := map[string]verify.Result{}
 	left := slices.Clone(attacks)
@@ -198,7 +198,7 @@ func (p *proving) settled(t *testing.T, runner *verify.Runner, attacks []attack.
 			all[r.Name] = r
 		}
 		left = slices.DeleteFunc(left, func(a attack.Attack) bool {
-			return all[a.Name].Result == verify.Held || p.lacking(all[a.Name])
+			return all[a.Name].Result == verify.Held || p.isLackingKind(all[a.Name])
 		})
 		return len(left) == 0, err
 	})
@@ -209,9 +209,9 @@ func (p *proving) settled(t *testing.T, runner *verify.Runner, attacks []attack.
 	return results
 }
 
-func (p *proving) object(t *testing.T, kind, name string) client.Object {
+func (p *proving) findObject(t *testing.T, kind, name string) client.Object {
 	t.Helper()
-	for _, o := range p.objects() {
+	for _, o := range p.listObjects() {
 		if o.GetObjectKind().GroupVersionKind().Kind == kind && (o.GetName() == name || name == "") {
 			return o
 		}
@@ -223,17 +223,17 @@ func (p *proving) object(t *testing.T, kind, name string) client.Object {
 // TestWallsHold tries every attack on a cluster with all walls in place.
 func TestWallsHold(t *testing.T) {
 	cluster := startBare(t)
-	p := build(t, cluster.Config, "whole", platformWith("ingress"))
-	if r := p.runner(t).Try(t.Context(), p.attack(t, "route-every-host-by-http")); r.Result != verify.NotTried {
+	p := buildProving(t, cluster.Config, "whole", newPlatform("ingress"))
+	if r := p.newRunner(t).Try(t.Context(), p.findAttack(t, "route-every-host-by-http")); r.Result != verify.NotTried {
 		t.Errorf("there are no HTTPRoutes yet, and an attack by one is %s: %s", r.Result, r.Message)
 	}
 	installKinds(t, cluster)
 	perWall := map[string]int{}
-	runner := p.runner(t)
+	runner := p.newRunner(t)
 	answered := &answers{}
-	runner.Tell(answered.note)
-	results := p.settled(t, runner, p.scratch.Attacks())
-	answered.agree(t, p, runner)
+	runner.Tell(answered.recordAnswer)
+	results := p.runUntilStopped(t, runner, p.scratch.Attacks())
+	answered.expectAgreement(t, p, runner)
 	if err := runner.ReportLeftovers(); err != nil {
 		t.Errorf("not everything that was prepared is deleted again: %v", err)
 	}
@@ -241,7 +241,7 @@ func TestWallsHold(t *testing.T) {
 		if r.Kind == attack.Breach {
 			perWall[r.Wall]++
 		}
-		if r.Result != verify.Held && !p.lacking(r) {
+		if r.Result != verify.Held && !p.isLackingKind(r) {
 			t.Errorf("%s/%s is %s: %s", r.Wall, r.Name, r.Result, r.Message)
 		}
 	}
@@ -250,7 +250,7 @@ func TestWallsHold(t *testing.T) {
 			t.Errorf("wall %s has %d attacks; a wall with fewer than three proves little", w.Name(), perWall[w.Name()])
 		}
 	}
-	t.Run("SystemRequests", func(t *testing.T) { p.systemRequests(t, runner) })
-	t.Run("MayStay", p.mayStay)
-	t.Run("Restart", func(t *testing.T) { p.restart(t, cluster) })
+	t.Run("SystemRequests", func(t *testing.T) { p.testSystemRequests(t, runner) })
+	t.Run("MayStay", p.testExceptionsRevoked)
+	t.Run("Restart", func(t *testing.T) { p.testRestart(t, cluster) })
 }

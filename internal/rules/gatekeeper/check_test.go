@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func pointer[T any](value T) *T { return &value }
+func newPointer[T any](value T) *T { return &value }
 
-// good returns an installation by the chart, with the values that croft requires, and two
-// namespaces of tenants.
-func good() *Installation {
+// newInstallation returns an installation by the chart, with the values that croft requires, and
+// two namespaces of tenants.
+func newInstallation() *Installation {
 	selector := func() *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: IgnoreLabel, Operator: metav1.LabelSelectorOpDoesNotExist},
@@ -30,7 +30,7 @@ func good() *Installation {
 		return []admissionv1.RuleWithOperations{{
 			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 			Rule: admissionv1.Rule{
-				APIGroups: []string{"*"}, APIVersions: []string{"*"}, Scope: pointer(admissionv1.AllScopes),
+				APIGroups: []string{"*"}, APIVersions: []string{"*"}, Scope: newPointer(admissionv1.AllScopes),
 				Resources: []string{"*", "pods/ephemeralcontainers"},
 			},
 		}}
@@ -46,8 +46,8 @@ func good() *Installation {
 		Mutating: &admissionv1.MutatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "gatekeeper-mutating-webhook-configuration"},
 			Webhooks: []admissionv1.MutatingWebhook{{
-				Name: MutationWebhook, FailurePolicy: pointer(admissionv1.Fail), TimeoutSeconds: pointer(int32(3)),
-				ReinvocationPolicy: pointer(admissionv1.IfNeededReinvocationPolicy), MatchPolicy: pointer(admissionv1.Exact),
+				Name: MutationWebhook, FailurePolicy: newPointer(admissionv1.Fail), TimeoutSeconds: newPointer(int32(3)),
+				ReinvocationPolicy: newPointer(admissionv1.IfNeededReinvocationPolicy), MatchPolicy: newPointer(admissionv1.Exact),
 				NamespaceSelector: selector(), ObjectSelector: &metav1.LabelSelector{}, Rules: rules(),
 			}},
 		},
@@ -55,10 +55,10 @@ func good() *Installation {
 			ObjectMeta: metav1.ObjectMeta{Name: "gatekeeper-validating-webhook-configuration"},
 			Webhooks: []admissionv1.ValidatingWebhook{
 				{
-					Name: ValidationWebhook, FailurePolicy: pointer(admissionv1.Fail), TimeoutSeconds: pointer(int32(3)),
-					MatchPolicy: pointer(admissionv1.Exact), NamespaceSelector: selector(), ObjectSelector: &metav1.LabelSelector{}, Rules: rules(),
+					Name: ValidationWebhook, FailurePolicy: newPointer(admissionv1.Fail), TimeoutSeconds: newPointer(int32(3)),
+					MatchPolicy: newPointer(admissionv1.Exact), NamespaceSelector: selector(), ObjectSelector: &metav1.LabelSelector{}, Rules: rules(),
 				},
-				{Name: LabelWebhook, FailurePolicy: pointer(admissionv1.Fail)},
+				{Name: LabelWebhook, FailurePolicy: newPointer(admissionv1.Fail)},
 			},
 		},
 		Exclusions: []Exclusion{
@@ -121,12 +121,12 @@ var cases = map[string]struct {
 		want:   []string{ReasonLabelUnguarded},
 	},
 	"nobody guards the label while it is away": {
-		change:   func(in *Installation) { in.Validating.Webhooks[1].FailurePolicy = pointer(admissionv1.Ignore) },
+		change:   func(in *Installation) { in.Validating.Webhooks[1].FailurePolicy = newPointer(admissionv1.Ignore) },
 		want:     []string{ReasonLabelUnguarded},
 		wantText: []string{"webhooks[check-ignore-label.gatekeeper.sh].failurePolicy is Ignore", "--set validatingWebhookCheckIgnoreFailurePolicy=Fail"},
 	},
 	"mutation fails open": {
-		change: func(in *Installation) { in.Mutating.Webhooks[0].FailurePolicy = pointer(admissionv1.Ignore) },
+		change: func(in *Installation) { in.Mutating.Webhooks[0].FailurePolicy = newPointer(admissionv1.Ignore) },
 		want:   []string{ReasonFailsOpen},
 		wantText: []string{
 			"MutatingWebhookConfiguration/gatekeeper-mutating-webhook-configuration: webhooks[mutation.gatekeeper.sh].failurePolicy is Ignore",
@@ -134,23 +134,23 @@ var cases = map[string]struct {
 		},
 	},
 	"validation fails open": {
-		change:   func(in *Installation) { in.Validating.Webhooks[0].FailurePolicy = pointer(admissionv1.Ignore) },
+		change:   func(in *Installation) { in.Validating.Webhooks[0].FailurePolicy = newPointer(admissionv1.Ignore) },
 		want:     []string{ReasonFailsOpen},
 		wantText: []string{"--set validatingWebhookFailurePolicy=Fail"},
 	},
 	"the chart's second": {
-		change:   func(in *Installation) { in.Mutating.Webhooks[0].TimeoutSeconds = pointer(int32(1)) },
+		change:   func(in *Installation) { in.Mutating.Webhooks[0].TimeoutSeconds = newPointer(int32(1)) },
 		want:     []string{ReasonTimeoutShort},
 		wantText: []string{"timeoutSeconds is 1", "refused", "--set mutatingWebhookTimeoutSeconds=3"},
 	},
 	"validation gets less": {
-		change:   func(in *Installation) { in.Validating.Webhooks[0].TimeoutSeconds = pointer(int32(2)) },
+		change:   func(in *Installation) { in.Validating.Webhooks[0].TimeoutSeconds = newPointer(int32(2)) },
 		want:     []string{ReasonTimeoutShort},
 		wantText: []string{"--set validatingWebhookTimeoutSeconds=3"},
 	},
 	"never asked again": {
 		change: func(in *Installation) {
-			in.Mutating.Webhooks[0].ReinvocationPolicy = pointer(admissionv1.NeverReinvocationPolicy)
+			in.Mutating.Webhooks[0].ReinvocationPolicy = newPointer(admissionv1.NeverReinvocationPolicy)
 		},
 		want:     []string{ReasonNotReinvoked},
 		wantText: []string{"--set mutatingWebhookReinvocationPolicy=IfNeeded"},
@@ -168,7 +168,7 @@ var cases = map[string]struct {
 		wantText: []string{"CREATE of daemonsets, UPDATE of daemonsets:"},
 	},
 	"what is cluster-scoped alone": {
-		change: func(in *Installation) { in.Mutating.Webhooks[0].Rules[0].Scope = pointer(admissionv1.ClusterScope) },
+		change: func(in *Installation) { in.Mutating.Webhooks[0].Rules[0].Scope = newPointer(admissionv1.ClusterScope) },
 		want:   []string{ReasonRequestsUnseen, ReasonDebugContainersUnseen},
 	},
 	"services and routes may change": {
@@ -197,13 +197,13 @@ var cases = map[string]struct {
 	"one version of routes, and what is equivalent": {
 		change: func(in *Installation) {
 			in.Validating.Webhooks[0].Rules[0].APIVersions = []string{"v1"}
-			in.Validating.Webhooks[0].MatchPolicy = pointer(admissionv1.Equivalent)
+			in.Validating.Webhooks[0].MatchPolicy = newPointer(admissionv1.Equivalent)
 		},
 	},
 	"no version that is served": {
 		change: func(in *Installation) {
 			in.Mutating.Webhooks[0].Rules[0].APIVersions = []string{"v2"}
-			in.Mutating.Webhooks[0].MatchPolicy = pointer(admissionv1.Equivalent)
+			in.Mutating.Webhooks[0].MatchPolicy = newPointer(admissionv1.Equivalent)
 		},
 		want: []string{ReasonRequestsUnseen, ReasonDebugContainersUnseen},
 	},
@@ -293,7 +293,7 @@ var cases = map[string]struct {
 func TestCheck(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := good()
+			in := newInstallation()
 			tc.change(in)
 			var reasons, said []string
 			for _, f := range Check(*in) {
@@ -318,9 +318,9 @@ func TestCheck(t *testing.T) {
 
 // TestUnsafeFirst fails if an unsafe setting is not the first finding.
 func TestUnsafeFirst(t *testing.T) {
-	in := good()
-	in.Mutating.Webhooks[0].TimeoutSeconds = pointer(int32(1))
-	in.Validating.Webhooks[0].FailurePolicy = pointer(admissionv1.Ignore)
+	in := newInstallation()
+	in.Mutating.Webhooks[0].TimeoutSeconds = newPointer(int32(1))
+	in.Validating.Webhooks[0].FailurePolicy = newPointer(admissionv1.Ignore)
 	found := Check(*in)
 	if len(found) != 2 || found[0].Severity != Unsafe || found[1].Severity != Advice {
 		t.Errorf("got %v", found)
@@ -347,7 +347,7 @@ func TestChartHasTheValues(t *testing.T) {
 	value := regexp.MustCompile(`--set(?:-json)? '?(\w+)=`)
 	named := 0
 	for name, tc := range cases {
-		in := good()
+		in := newInstallation()
 		tc.change(in)
 		for _, f := range Check(*in) {
 			for _, match := range value.FindAllStringSubmatch(f.Message, -1) {

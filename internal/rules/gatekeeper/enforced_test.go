@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func parse(t *testing.T, text string) *unstructured.Unstructured {
+func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	content, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
@@ -103,7 +103,7 @@ func TestEnforced(t *testing.T) {
 		"a status of another kind": {object: assign + "metadata: {name: a}\nstatus: {byPod: many}", wantText: "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := ReadEnforcement(parse(t, tc.object))
+			got := ReadEnforcement(parseObject(t, tc.object))
 			if len(got.Webhooks) != tc.pods || got.IsEnforced() != (tc.wantText == "") || !strings.Contains(got.Message, tc.wantText) {
 				t.Errorf("got %d pods, %q; want %d, %q", len(got.Webhooks), got.Message, tc.pods, tc.wantText)
 			}
@@ -115,11 +115,11 @@ func TestExclusionsOf(t *testing.T) {
 	if got, err := ParseExclusions(nil); got != nil || err != nil {
 		t.Errorf("no Config: got %v, %v", got, err)
 	}
-	got, err := ParseExclusions(parse(t, "kind: Config\nmetadata: {name: config}\nspec: {match: [{excludedNamespaces: [kube-*], processes: ['*']}], sync: {}}"))
+	got, err := ParseExclusions(parseObject(t, "kind: Config\nmetadata: {name: config}\nspec: {match: [{excludedNamespaces: [kube-*], processes: ['*']}], sync: {}}"))
 	if err != nil || len(got) != 1 || got[0].Namespaces[0] != "kube-*" || got[0].Processes[0] != "*" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := ParseExclusions(parse(t, "kind: Config\nmetadata: {name: config}\nspec: {match: none}")); err == nil || !strings.Contains(err.Error(), "Config config") {
+	if _, err := ParseExclusions(parseObject(t, "kind: Config\nmetadata: {name: config}\nspec: {match: none}")); err == nil || !strings.Contains(err.Error(), "Config config") {
 		t.Errorf("got %v, want an error that names the object", err)
 	}
 }

@@ -32,7 +32,7 @@ func TestRealGatekeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, f := range Check(read(t, clients)) {
+	for _, f := range Check(readInstallation(t, clients)) {
 		// The sandbox sets the webhooks to fail closed. This is the only other finding with
 		// the chart's defaults.
 		if f.Reason != ReasonNotReinvoked {
@@ -79,7 +79,7 @@ func TestRealGatekeeper(t *testing.T) {
 	until("pull", conflict)
 }
 
-func read(t *testing.T, clients kubernetes.Interface) Installation {
+func readInstallation(t *testing.T, clients kubernetes.Interface) Installation {
 	t.Helper()
 	in := Installation{Namespaces: []Namespace{{Name: "shop"}}}
 	var err error

@@ -18,35 +18,35 @@ const refusedFirst = 8
 func TestAdoptAfterApply(t *testing.T) {
 	sandbox.Thorough(t) // TestAdopt and TestTwoTenants/Adoption adopt one tenant each
 	t.Parallel()        // it mostly waits
-	c := start(t, sandbox.Options{Croft: croftBinary(t)})
+	c := startSandbox(t, sandbox.Options{Croft: findCroftBinary(t)})
 	var text strings.Builder
 	text.WriteString("platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {}}\ntenants:\n")
 	for i := range refusedFirst {
 		fmt.Fprintf(&text, "  old-%d: {pool: apps}\n", i)
-		c.kubectl(t, "", "create", "ns", fmt.Sprintf("old-%d", i)).exits(t, 0)
+		c.runKubectl(t, "", "create", "ns", fmt.Sprintf("old-%d", i)).expectExit(t, 0)
 	}
-	file := write(t, text.String())
-	said := c.croft(t, "apply", "-f", file, "--wait-timeout", patience.String()).exits(t, 1)
+	file := writeTempFile(t, text.String())
+	said := c.runCroft(t, "apply", "-f", file, "--wait-timeout", patience.String()).expectExit(t, 1)
 	if !strings.Contains(said.stderr, "exists already and croft did not create it") {
 		t.Fatalf("apply does not say why: %s", said)
 	}
 
 	t.Run("adopt", func(t *testing.T) {
 		for i := range refusedFirst / 2 {
-			c.croft(t, "adopt", "tenant", fmt.Sprintf("old-%d", i), "-f", file, "--yes", "--wait-timeout", patience.String()).exits(t, 0)
+			c.runCroft(t, "adopt", "tenant", fmt.Sprintf("old-%d", i), "-f", file, "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
 		}
 	})
 	t.Run("permitted by hand", func(t *testing.T) {
 		for i := refusedFirst / 2; i < refusedFirst; i++ {
 			name := fmt.Sprintf("old-%d", i)
-			c.kubectl(t, "", "annotate", "namespace", name, v1alpha1.AdoptAnnotation+"="+name).exits(t, 0)
+			c.runKubectl(t, "", "annotate", "namespace", name, v1alpha1.AdoptAnnotation+"="+name).expectExit(t, 0)
 			one := fmt.Sprintf("tenants: {%s: {pool: apps}}\n", name)
-			c.declare(t, one)
+			c.applyContent(t, one)
 		}
 	})
 	t.Run("another tenant's", func(t *testing.T) {
-		taken := write(t, "tenants: {thief: {pool: apps, namespaces: [old-0]}, old-0: {pool: apps, namespaces: [old-0-new]}}\n")
-		said := c.croft(t, "adopt", "tenant", "thief", "-f", taken, "--dry-run").exits(t, 1)
+		taken := writeTempFile(t, "tenants: {thief: {pool: apps, namespaces: [old-0]}, old-0: {pool: apps, namespaces: [old-0-new]}}\n")
+		said := c.runCroft(t, "adopt", "tenant", "thief", "-f", taken, "--dry-run").expectExit(t, 1)
 		if want := "namespace old-0 belongs to tenant old-0: remove it from that tenant first"; !strings.Contains(said.stdout, want) {
 			t.Errorf("the plan does not say %q: %s", want, said)
 		}
@@ -57,25 +57,25 @@ func TestAdoptAfterApply(t *testing.T) {
 // adoptKept adopts, for another tenant, a namespace that a deleted tenant left behind.
 func (c *cluster) adoptKept(t *testing.T) {
 	t.Helper()
-	c.declare(t, "tenants: {gone: {pool: apps, namespaces: [kept], quota: {pods: \"7\"}, limits: {default: {cpu: 100m}}}}\n")
-	c.croft(t, "delete", "tenant", "gone", "--yes").exits(t, 0)
-	before := about(c.left(t), "kept", "")
-	heir := write(t, "tenants: {heir: {pool: apps, namespaces: [kept]}}\n")
-	said := c.croft(t, "adopt", "tenant", "heir", "-f", heir, "--dry-run").exits(t, 0)
+	c.applyContent(t, "tenants: {gone: {pool: apps, namespaces: [kept], quota: {pods: \"7\"}, limits: {default: {cpu: 100m}}}}\n")
+	c.runCroft(t, "delete", "tenant", "gone", "--yes").expectExit(t, 0)
+	before := selectTenantState(c.recordState(t), "kept", "")
+	heir := writeTempFile(t, "tenants: {heir: {pool: apps, namespaces: [kept]}}\n")
+	said := c.runCroft(t, "adopt", "tenant", "heir", "-f", heir, "--dry-run").expectExit(t, 0)
 	if want := "namespace kept was released or retained by tenant gone, and will be adopted"; !strings.Contains(said.stdout, want) || strings.Contains(said.stdout, "remove it from") {
 		t.Errorf("the plan does not say %q: %s", want, said)
 	}
 	for range 2 { // --undo restores croft's objects of the deleted tenant, which the second run removes again
-		c.croft(t, "adopt", "tenant", "heir", "-f", heir, "--yes").exits(t, 0)
-		if labels := c.namespace(t, "kept").Labels; labels[v1alpha1.TenantLabel] != "heir" {
+		c.runCroft(t, "adopt", "tenant", "heir", "-f", heir, "--yes").expectExit(t, 0)
+		if labels := c.getNamespace(t, "kept").Labels; labels[v1alpha1.TenantLabel] != "heir" {
 			t.Errorf("the namespace has the labels %v", labels)
 		}
-		for ref, o := range c.everything(t) {
+		for ref, o := range c.listEverything(t) {
 			if ref.Namespace == "kept" && o.Labels[v1alpha1.TenantLabel] == "gone" {
 				t.Errorf("%s is left of the tenant that is gone", ref)
 			}
 		}
-		c.croft(t, "adopt", "tenant", "heir", "--undo", "--yes").exits(t, 0)
-		areSame(t, "kept after --undo", before, about(c.left(t), "kept", ""))
+		c.runCroft(t, "adopt", "tenant", "heir", "--undo", "--yes").expectExit(t, 0)
+		expectSame(t, "kept after --undo", before, selectTenantState(c.recordState(t), "kept", ""))
 	}
 }

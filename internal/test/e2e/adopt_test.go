@@ -31,28 +31,28 @@ tenants:
 func TestAdopt(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
-	c := start(t, sandbox.Options{Croft: croftBinary(t)})
-	c.kubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
-	c.kubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/shop.yaml").exits(t, 0)
-	c.running(t, "shop", 4)
-	steady := c.steady(t)
-	before := about(c.left(t), "shop", "")
-	file := write(t, shop)
+	c := startSandbox(t, sandbox.Options{Croft: findCroftBinary(t)})
+	c.runKubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/nodepools.yaml").expectExit(t, 0)
+	c.runKubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/shop.yaml").expectExit(t, 0)
+	c.awaitRunningPods(t, "shop", 4)
+	steady := c.watchSteadiness(t)
+	before := selectTenantState(c.recordState(t), "shop", "")
+	file := writeTempFile(t, shop)
 	adopt := func(more ...string) []string {
 		return append([]string{"adopt", "tenant", "shop", "-f", file, "--yes", "--remove-old"}, more...)
 	}
 
 	t.Run("what nobody could know is said before anything is done", func(t *testing.T) {
-		said := c.croft(t, adopt()...).exits(t, 1)
+		said := c.runCroft(t, adopt()...).expectExit(t, 1)
 		if !strings.Contains(said.stderr, "the tenant's namespaces are unchanged") {
 			t.Errorf("it does not stop: %s", said)
 		}
-		areSame(t, "shop", before, about(c.left(t), "shop", ""))
+		expectSame(t, "shop", before, selectTenantState(c.recordState(t), "shop", ""))
 	})
 	t.Run("plan", func(t *testing.T) {
-		now := c.left(t)
-		said := c.croft(t, "adopt", "tenant", "shop", "-f", file, "--dry-run").exits(t, 0)
-		areSame(t, "a dry run left something", now, c.left(t))
+		now := c.recordState(t)
+		said := c.runCroft(t, "adopt", "tenant", "shop", "-f", file, "--dry-run").expectExit(t, 0)
+		expectSame(t, "a dry run left something", now, c.recordState(t))
 		for _, line := range []string{
 			"MOVES to pool-b",
 			"IS REFUSED: [priority-class] spec.priorityClassName: system-cluster-critical is not among",
@@ -73,22 +73,22 @@ func TestAdopt(t *testing.T) {
 			if step != 3 && step != 6 {
 				sandbox.Thorough(t) // two steps, and the tests that kill and complete adoptions, are in `make test`
 			}
-			c.killedAfter(t, step, adopt()...)
-			c.croft(t, "adopt", "tenant", "shop", "--undo", "--yes").exits(t, 0)
-			areSame(t, "shop after --undo", before, about(c.left(t), "shop", ""))
+			c.killAtStep(t, step, adopt()...)
+			c.runCroft(t, "adopt", "tenant", "shop", "--undo", "--yes").expectExit(t, 0)
+			expectSame(t, "shop after --undo", before, selectTenantState(c.recordState(t), "shop", ""))
 		})
 	}
 	t.Run("killed and completed", func(t *testing.T) {
-		c.killedAfter(t, 4, adopt()...)
-		c.killedAfter(t, 6, adopt()...)
-		said := c.croft(t, adopt()...).exits(t, 0)
+		c.killAtStep(t, 4, adopt()...)
+		c.killAtStep(t, 6, adopt()...)
+		said := c.runCroft(t, adopt()...).expectExit(t, 0)
 		for _, line := range []string{"shop/Deployment/urgent would be refused, as the plan shows: [priority-class]", "croft's rules would refuse new pods of 2 workloads"} {
 			if !strings.Contains(said.stderr, line) {
 				t.Errorf("it does not say %q: %s", line, said)
 			}
 		}
-		c.gone(t)
-		if labels := c.namespace(t, "shop").Labels; labels["pod-security.kubernetes.io/enforce"] != "baseline" {
+		c.expectOldObjectsDeleted(t)
+		if labels := c.getNamespace(t, "shop").Labels; labels["pod-security.kubernetes.io/enforce"] != "baseline" {
 			t.Errorf("the namespace has the labels %v", labels)
 		}
 		var policies networkingv1.NetworkPolicyList
@@ -96,17 +96,17 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("there are no walls: %v", err)
 		}
 	})
-	steady.end(t)
+	steady.expectSteady(t)
 	t.Run("what the cluster adds to pods", c.adoptTolerant)
 }
 
 // adoptTolerant plans the adoption of a namespace whose pods get a toleration from the API
 // server's plugin PodTolerationRestriction. croft refuses all of these pods.
 func (c *cluster) adoptTolerant(t *testing.T) {
-	c.kubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/tolerant.yaml").exits(t, 0)
-	file := write(t, "tenants: {tolerant: {pool: pool-b}}\n")
-	eventually(t, patience, "the plan to say that its pods are refused", func(context.Context) error {
-		said := c.croft(t, "adopt", "tenant", "tolerant", "-f", file, "--dry-run")
+	c.runKubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/tolerant.yaml").expectExit(t, 0)
+	file := writeTempFile(t, "tenants: {tolerant: {pool: pool-b}}\n")
+	awaitCondition(t, patience, "the plan to say that its pods are refused", func(context.Context) error {
+		said := c.runCroft(t, "adopt", "tenant", "tolerant", "-f", file, "--dry-run")
 		for _, line := range []string{
 			"IS REFUSED: [tolerations]", "every new pod in namespace tolerant would be refused because of fields that the cluster adds to it",
 			"Namespace tolerant, annotation scheduler.alpha.kubernetes.io/defaultTolerations", "adds node-pool=pool-b,disk=ssd to pods; croft places them only by node-pool",
@@ -119,10 +119,10 @@ func (c *cluster) adoptTolerant(t *testing.T) {
 	})
 }
 
-// killedAfter runs croft and kills it when it reports the given step.
-func (c *cluster) killedAfter(t *testing.T, step int, args ...string) {
+// killAtStep runs croft and kills it when it reports the given step.
+func (c *cluster) killAtStep(t *testing.T, step int, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), croftBinary(t), args...)
+	cmd := exec.CommandContext(t.Context(), findCroftBinary(t), args...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

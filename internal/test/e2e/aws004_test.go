@@ -13,10 +13,10 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// withDocument004 returns the example on AWS with one more pool and tenant. The pool is the
+// buildDocument004File returns the example on AWS with one more pool and tenant. The pool is the
 // Provisioner of document 004: small spot instances with Bottlerocket, a taint, and
 // ttlSecondsAfterEmpty: 30.
-func withDocument004(t testing.TB) string {
+func buildDocument004File(t testing.TB) string {
 	t.Helper()
 	const pool = `pools:
   dev:
@@ -24,7 +24,7 @@ func withDocument004(t testing.TB) string {
     emptyTTL: 30s
     nodeClass: {aws: {amiAlias: bottlerocket@latest}}
 `
-	return strings.Replace(onAWS(t), "pools:\n", pool, 1) + "  inflate: {pool: dev}\n"
+	return strings.Replace(buildAWSFile(t), "pools:\n", pool, 1) + "  inflate: {pool: dev}\n"
 }
 
 // inEmpty is the maximum delay of an empty node's deletion. Karpenter checks every ten seconds,
@@ -35,8 +35,8 @@ const inEmpty = 3 * time.Minute
 // testDocument004 runs the scenario of document 004: there is no node; two pods get a new node;
 // half a minute after the pods are deleted the node is deleted.
 func testDocument004(t *testing.T, c *twoTenants) {
-	c.declare(t, withDocument004(t))
-	c.account(t, "inflate")
+	c.applyContent(t, buildDocument004File(t))
+	c.awaitServiceAccount(t, "inflate")
 	nodes := func(ctx context.Context) ([]corev1.Node, error) {
 		var list corev1.NodeList
 		err := c.admin.List(ctx, &list, client.MatchingLabels{karpenterv1.NodePoolLabelKey: "dev"})
@@ -45,23 +45,23 @@ func testDocument004(t *testing.T, c *twoTenants) {
 	if before, err := nodes(t.Context()); err != nil || len(before) > 0 {
 		t.Fatalf("there are nodes before there are pods: %v, %v", before, err)
 	}
-	deployment, _ := nginxes("inflate", 2)
-	create(t, c.admin, deployment)
-	for _, pod := range c.running(t, "inflate", 2) {
-		isPlaced(t, &pod, c.estate.Platform.NodePoolKey, "dev")
+	deployment, _ := newNginxDeployment("inflate", 2)
+	createObjects(t, c.admin, deployment)
+	for _, pod := range c.awaitRunningPods(t, "inflate", 2) {
+		expectPlacement(t, &pod, c.estate.Platform.NodePoolKey, "dev")
 	}
 	made, err := nodes(t.Context())
 	if err != nil || len(made) != 1 {
 		t.Fatalf("two small pods take %d nodes: %v", len(made), err)
 	}
-	instance := c.instanceOf(t, &made[0])
+	instance := c.findInstance(t, &made[0])
 	if instance.Capacity != "spot" || made[0].Labels[karpenterv1.CapacityTypeLabelKey] != "spot" {
 		t.Errorf("it is %s, and spot was asked for", instance.Capacity)
 	}
 
-	c.remove(t, deployment)
+	c.deleteObjects(t, deployment)
 	var emptied time.Time
-	eventually(t, patience, "the node to be empty", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the node to be empty", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace("inflate")); err != nil {
 			return err
@@ -72,7 +72,7 @@ func testDocument004(t *testing.T, c *twoTenants) {
 		return nil
 	})
 	var gone time.Time
-	eventually(t, 30*time.Second+inEmpty+patience, "the node to go", func(ctx context.Context) error {
+	awaitCondition(t, 30*time.Second+inEmpty+patience, "the node to go", func(ctx context.Context) error {
 		var claims karpenterv1.NodeClaimList
 		if err := c.admin.List(ctx, &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: "dev"}); err != nil {
 			return err
@@ -86,6 +86,6 @@ func testDocument004(t *testing.T, c *twoTenants) {
 	if after := gone.Sub(emptied); after < 25*time.Second || after > 30*time.Second+inEmpty {
 		t.Errorf("the node goes %s after its last pod, and emptyTTL is 30s", after)
 	}
-	c.isGone(t, &made[0])
-	c.hasEnded(t, instance.ID)
+	c.awaitDeletion(t, &made[0])
+	c.awaitTermination(t, instance.ID)
 }

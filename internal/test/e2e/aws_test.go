@@ -17,11 +17,11 @@ import (
 // awsSpeed is the factor by which simulated instances start and stop faster than real ones.
 const awsSpeed = 8
 
-// onAWS returns examples/two-tenants.yaml with EC2 instances as nodes.
-func onAWS(t testing.TB) string {
+// buildAWSFile returns examples/two-tenants.yaml with EC2 instances as nodes.
+func buildAWSFile(t testing.TB) string {
 	t.Helper()
 	const kwok = "nodeClass: {kwok: {}}"
-	file := read(t, example("two-tenants.yaml"))
+	file := readRepositoryFile(t, getExamplePath("two-tenants.yaml"))
 	if !strings.Contains(file, kwok) {
 		t.Fatalf("the example has no %q any more", kwok)
 	}
@@ -32,10 +32,10 @@ func onAWS(t testing.TB) string {
 func TestAWS(t *testing.T) {
 	sandbox.Thorough(t)
 	t.Parallel() // it mostly waits
-	c := start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})
-	file := onAWS(t)
-	c.declare(t, file)
-	two := &twoTenants{cluster: c, file: write(t, file), estate: estateOf(t, "two-tenants.yaml", file)}
+	c := startSandbox(t, sandbox.Options{Croft: findCroftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})
+	file := buildAWSFile(t)
+	c.applyContent(t, file)
+	two := &twoTenants{cluster: c, file: writeTempFile(t, file), estate: buildEstate(t, "two-tenants.yaml", file)}
 	t.Run("Placement", func(t *testing.T) { testPlacement(t, two) })
 	t.Run("Launched", func(t *testing.T) { testLaunched(t, two) })
 	t.Run("Interruption", func(t *testing.T) { testInterruption(t, two) })
@@ -50,9 +50,9 @@ func TestAWS(t *testing.T) {
 func testLaunched(t *testing.T, c *twoTenants) {
 	key := c.estate.Platform.NodePoolKey
 	for _, team := range teams {
-		pods := c.running(t, team.tenant, 3)
-		node := c.runsOn(t, c.estate, &pods[0], team.pool)
-		instance := c.instanceOf(t, node)
+		pods := c.awaitRunningPods(t, team.tenant, 3)
+		node := c.expectPool(t, c.estate, &pods[0], team.pool)
+		instance := c.findInstance(t, node)
 		for tag, want := range map[string]string{
 			"NodePool": team.pool, "Project": team.pool, "CostCode": team.group,
 			"karpenter.sh/nodepool": team.pool, "eks:eks-cluster-name": "demo", "kubernetes.io/cluster/demo": "owned",
@@ -81,8 +81,8 @@ func testLaunched(t *testing.T, c *twoTenants) {
 	}
 }
 
-// instanceOf returns the instance of a node.
-func (c *cluster) instanceOf(t testing.TB, node *corev1.Node) sandbox.AWSInstance {
+// findInstance returns the instance of a node.
+func (c *cluster) findInstance(t testing.TB, node *corev1.Node) sandbox.AWSInstance {
 	t.Helper()
 	instances, err := c.AWSInstances(t.Context())
 	if err != nil {
@@ -101,16 +101,16 @@ func (c *cluster) instanceOf(t testing.TB, node *corev1.Node) sandbox.AWSInstanc
 // if the replacement pods run on nodes of another pool.
 func testInterruption(t *testing.T, c *twoTenants) {
 	b := teams[1]
-	pods := c.running(t, b.tenant, 3)
-	node := c.runsOn(t, c.estate, &pods[0], b.pool)
-	instance := c.instanceOf(t, node)
+	pods := c.awaitRunningPods(t, b.tenant, 3)
+	node := c.expectPool(t, c.estate, &pods[0], b.pool)
+	instance := c.findInstance(t, node)
 	if instance.Capacity != "spot" {
 		t.Fatalf("%s runs on an instance that is %s, and spot is cheaper", b.tenant, instance.Capacity)
 	}
 	if err := c.AWSInterrupt(t.Context(), instance.ID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "the pods to leave the instance", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the pods to leave the instance", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace(b.tenant)); err != nil {
 			return err
@@ -122,18 +122,18 @@ func testInterruption(t *testing.T, c *twoTenants) {
 		}
 		return nil
 	})
-	for _, pod := range c.running(t, b.tenant, 3) {
-		isPlaced(t, &pod, c.estate.Platform.NodePoolKey, b.pool)
-		c.runsOn(t, c.estate, &pod, b.pool)
+	for _, pod := range c.awaitRunningPods(t, b.tenant, 3) {
+		expectPlacement(t, &pod, c.estate.Platform.NodePoolKey, b.pool)
+		c.expectPool(t, c.estate, &pod, b.pool)
 	}
-	c.isGone(t, node)
-	c.hasEnded(t, instance.ID)
+	c.awaitDeletion(t, node)
+	c.awaitTermination(t, instance.ID)
 }
 
-// hasEnded waits until an instance is terminated.
-func (c *cluster) hasEnded(t testing.TB, id string) {
+// awaitTermination waits until an instance is terminated.
+func (c *cluster) awaitTermination(t testing.TB, id string) {
 	t.Helper()
-	eventually(t, patience, "instance "+id+" to be terminated", func(ctx context.Context) error {
+	awaitCondition(t, patience, "instance "+id+" to be terminated", func(ctx context.Context) error {
 		instances, err := c.AWSInstances(ctx)
 		if err != nil {
 			return err
@@ -158,14 +158,14 @@ func testNothingIsLeft(t *testing.T, c *twoTenants) {
 		{"delete", "deployments", "--all", "-n", "tenant-b"},
 		{"delete", "tenants.croft.dev,pools.croft.dev", "--all", "--wait=false"},
 	} {
-		c.kubectl(t, "", command...).exits(t, 0)
+		c.runKubectl(t, "", command...).expectExit(t, 0)
 	}
 	// A deleted Tenant keeps its walls, and these keep the Pool. So the test stops the operator
 	// and deletes the NodePools and node classes itself.
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
 	}
-	c.kubectl(t, "", "delete", "nodepools,ec2nodeclasses", "--all", "--timeout=120s").exits(t, 0)
+	c.runKubectl(t, "", "delete", "nodepools,ec2nodeclasses", "--all", "--timeout=120s").expectExit(t, 0)
 	if left, err := c.AWSLeft(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("still in the account: %v, %v", left, err)
 	}

@@ -17,7 +17,7 @@ func testIAM(t *testing.T, c *twoTenants) {
 		t.Fatal(err)
 	}
 	statements := iam.Location{Partition: "aws", Region: "us-west-2", Account: "111122223333"}.
-		Resolve(iam.ControllerRights(estateOf(t, "aws.yaml", withDocument004(t))))
+		Resolve(iam.ControllerRights(buildEstate(t, "aws.yaml", buildDocument004File(t))))
 	var requests []iam.Request
 	for _, call := range calls {
 		for _, need := range call.Authorizations {
@@ -43,14 +43,14 @@ func testIAM(t *testing.T, c *twoTenants) {
 	}
 	t.Logf("%d calls, for which %d requests have to be allowed; %d actions", len(calls), len(requests), len(actions))
 	for action := range actions {
-		if !slices.ContainsFunc(requests, func(r iam.Request) bool { return !iam.Allows(without(statements, action), r) }) {
+		if !slices.ContainsFunc(requests, func(r iam.Request) bool { return !iam.Allows(removeAction(statements, action), r) }) {
 			t.Errorf("the policy allows %s, and no call needs it", action)
 		}
 	}
 }
 
-// without returns the statements without one action.
-func without(statements []iam.Statement, action string) []iam.Statement {
+// removeAction returns the statements without one action.
+func removeAction(statements []iam.Statement, action string) []iam.Statement {
 	fewer := slices.Clone(statements)
 	for i := range fewer {
 		fewer[i].Actions = slices.DeleteFunc(slices.Clone(fewer[i].Actions), func(a string) bool { return strings.EqualFold(a, action) })

@@ -34,8 +34,8 @@ tenants:
 secondaryNetworks:
 `
 
-// networked is a cluster with secondary networks on a simulated account.
-type networked struct {
+// networkedCluster is a cluster with secondary networks on a simulated account.
+type networkedCluster struct {
 	*cluster
 	file string
 }
@@ -46,7 +46,7 @@ type networked struct {
 func TestAWSNetworks(t *testing.T) {
 	sandbox.Thorough(t) // TestKeeper and TestKeeperIsKilled of the sandbox's module test the parts
 	t.Parallel()        // it mostly waits
-	n := &networked{cluster: start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})}
+	n := &networkedCluster{cluster: startSandbox(t, sandbox.Options{Croft: findCroftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})}
 	var b strings.Builder
 	b.WriteString(telco)
 	for i, name := range []string{"n3", "n6"} {
@@ -61,8 +61,8 @@ func TestAWSNetworks(t *testing.T) {
 		}
 	}
 	n.file = b.String()
-	n.declare(t, n.file)
-	n.account(t, "core")
+	n.applyContent(t, n.file)
+	n.awaitServiceAccount(t, "core")
 	t.Run("Attached", func(t *testing.T) { testNetworksAttached(t, n) })
 	t.Run("OperatorKilled", func(t *testing.T) { testNetworksOperatorKilled(t, n) })
 	t.Run("NeverAttached", func(t *testing.T) { testNetworksNeverAttached(t, n) })
@@ -72,23 +72,23 @@ func TestAWSNetworks(t *testing.T) {
 	t.Run("IAM", func(t *testing.T) { testNetworksIAM(t, n) })
 }
 
-// made returns the interfaces that the operator created.
-func (n *networked) made(ctx context.Context) ([]sandbox.AWSInterface, error) {
+// listCreatedInterfaces returns the interfaces that the operator created.
+func (n *networkedCluster) listCreatedInterfaces(ctx context.Context) ([]sandbox.AWSInterface, error) {
 	all, err := n.AWSInterfaces(ctx)
 	return slices.DeleteFunc(all, func(i sandbox.AWSInterface) bool { return i.Tags[attach.NetworkTag] == "" }), err
 }
 
-// attached waits until the node of a pod has its two interfaces with the expected settings, and
-// returns the node's instance.
-func (n *networked) attached(t *testing.T, pod *corev1.Pod) string {
+// awaitInterfaces waits until the node of a pod has its two interfaces with the expected settings,
+// and returns the node's instance.
+func (n *networkedCluster) awaitInterfaces(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
 	node := &corev1.Node{}
 	if err := n.admin.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, node); err != nil {
 		t.Fatal(err)
 	}
-	instance := n.instanceOf(t, node)
-	eventually(t, patience, "two interfaces of "+instance.ID, func(ctx context.Context) error {
-		made, err := n.made(ctx)
+	instance := n.findInstance(t, node)
+	awaitCondition(t, patience, "two interfaces of "+instance.ID, func(ctx context.Context) error {
+		made, err := n.listCreatedInterfaces(ctx)
 		if err != nil {
 			return err
 		}
@@ -115,24 +115,24 @@ func (n *networked) attached(t *testing.T, pod *corev1.Pod) string {
 	return instance.ID
 }
 
-// scale sets the tenant's number of pods. Each pod needs a node of its own.
-func (n *networked) scale(t *testing.T, replicas int) {
+// scaleTenant sets the tenant's number of pods. Each pod needs a node of its own.
+func (n *networkedCluster) scaleTenant(t *testing.T, replicas int) {
 	t.Helper()
-	n.kubectl(t, "", "scale", "deployment/nginx", "-n", "core", fmt.Sprintf("--replicas=%d", replicas)).exits(t, 0)
+	n.runKubectl(t, "", "scale", "deployment/nginx", "-n", "core", fmt.Sprintf("--replicas=%d", replicas)).expectExit(t, 0)
 }
 
 // testNetworksAttached fails if a node lacks an interface, or if the status of a network is not
 // ready.
-func testNetworksAttached(t *testing.T, n *networked) {
-	deployment, _ := nginxes("core", 1)
+func testNetworksAttached(t *testing.T, n *networkedCluster) {
+	deployment, _ := newNginxDeployment("core", 1)
 	deployment.Spec.Template.Spec.TopologySpreadConstraints = nil
 	deployment.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: deployment.Spec.Selector, TopologyKey: corev1.LabelHostname}},
 	}}
-	create(t, n.admin, deployment)
-	pods := n.running(t, "core", 1)
-	n.attached(t, &pods[0])
-	eventually(t, moments, "the networks' condition", func(ctx context.Context) error {
+	createObjects(t, n.admin, deployment)
+	pods := n.awaitRunningPods(t, "core", 1)
+	n.awaitInterfaces(t, &pods[0])
+	awaitCondition(t, moments, "the networks' condition", func(ctx context.Context) error {
 		var list v1alpha1.SecondaryNetworkList
 		if err := n.admin.List(ctx, &list); err != nil {
 			return err
@@ -148,14 +148,14 @@ func testNetworksAttached(t *testing.T, n *networked) {
 
 // testNetworksOperatorKilled fails if interfaces are attached only if the operator keeps
 // running. It kills the operator after it has created the first of them.
-func testNetworksOperatorKilled(t *testing.T, n *networked) {
-	before, err := n.made(t.Context())
+func testNetworksOperatorKilled(t *testing.T, n *networkedCluster) {
+	before, err := n.listCreatedInterfaces(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.scale(t, 3)
-	eventually(t, patience, "an interface of a new node", func(ctx context.Context) error {
-		made, err := n.made(ctx)
+	n.scaleTenant(t, 3)
+	awaitCondition(t, patience, "an interface of a new node", func(ctx context.Context) error {
+		made, err := n.listCreatedInterfaces(ctx)
 		if err == nil && len(made) == len(before) {
 			err = fmt.Errorf("there are %d, as before", len(made))
 		}
@@ -164,11 +164,11 @@ func testNetworksOperatorKilled(t *testing.T, n *networked) {
 	if err := n.Kill("croft"); err != nil {
 		t.Fatal(err)
 	}
-	pods := n.running(t, "core", 3)
+	pods := n.awaitRunningPods(t, "core", 3)
 	for i := range pods {
-		n.attached(t, &pods[i])
+		n.awaitInterfaces(t, &pods[i])
 	}
-	made, err := n.made(t.Context())
+	made, err := n.listCreatedInterfaces(t.Context())
 	if err != nil || len(made) != 2*3 {
 		t.Errorf("three nodes have %d interfaces: %v", len(made), err)
 	}
@@ -176,13 +176,13 @@ func testNetworksOperatorKilled(t *testing.T, n *networked) {
 
 // testNetworksNeverAttached fails if interfaces that were never attached outlive the node that
 // they were created for.
-func testNetworksNeverAttached(t *testing.T, n *networked) {
+func testNetworksNeverAttached(t *testing.T, n *networkedCluster) {
 	if err := n.AWSFault(t.Context(), "throttled", "--action", "ec2:AttachNetworkInterface"); err != nil {
 		t.Fatal(err)
 	}
-	n.scale(t, 4)
+	n.scaleTenant(t, 4)
 	loose := func(ctx context.Context) (all []string, err error) {
-		made, err := n.made(ctx)
+		made, err := n.listCreatedInterfaces(ctx)
 		for _, i := range made {
 			if i.Attachment == nil {
 				all = append(all, i.ID)
@@ -190,16 +190,16 @@ func testNetworksNeverAttached(t *testing.T, n *networked) {
 		}
 		return all, err
 	}
-	eventually(t, patience, "two interfaces that are not attached", func(ctx context.Context) error {
+	awaitCondition(t, patience, "two interfaces that are not attached", func(ctx context.Context) error {
 		ids, err := loose(ctx)
 		if err == nil && len(ids) != 2 {
 			err = fmt.Errorf("there are %v", ids)
 		}
 		return err
 	})
-	n.running(t, "core", 4)
-	n.scale(t, 3)
-	eventually(t, patience, "them to go", func(ctx context.Context) error {
+	n.awaitRunningPods(t, "core", 4)
+	n.scaleTenant(t, 3)
+	awaitCondition(t, patience, "them to go", func(ctx context.Context) error {
 		ids, err := loose(ctx)
 		if err == nil && len(ids) > 0 {
 			err = fmt.Errorf("there are %v", ids)
@@ -212,10 +212,10 @@ func testNetworksNeverAttached(t *testing.T, n *networked) {
 }
 
 // testNetworksNothingIsLeft fails if an interface outlives its node.
-func testNetworksNothingIsLeft(t *testing.T, n *networked) {
-	n.scale(t, 0)
-	eventually(t, patience, "all interfaces to go", func(ctx context.Context) error {
-		made, err := n.made(ctx)
+func testNetworksNothingIsLeft(t *testing.T, n *networkedCluster) {
+	n.scaleTenant(t, 0)
+	awaitCondition(t, patience, "all interfaces to go", func(ctx context.Context) error {
+		made, err := n.listCreatedInterfaces(ctx)
 		if err == nil && len(made) > 0 {
 			err = fmt.Errorf("there are %d", len(made))
 		}
@@ -226,13 +226,13 @@ func testNetworksNothingIsLeft(t *testing.T, n *networked) {
 // testNetworksIAM fails if the policy that `croft iam` prints for the operator does not allow a
 // call that the operator made in the preceding tests, or if it allows an action that no call
 // needed.
-func testNetworksIAM(t *testing.T, n *networked) {
+func testNetworksIAM(t *testing.T, n *networkedCluster) {
 	calls, err := n.AWSCalls(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	statements := iam.Location{Partition: "aws", Region: "us-west-2", Account: "111122223333"}.
-		Resolve(iam.OperatorRights(estateOf(t, "telco.yaml", n.file)))
+		Resolve(iam.OperatorRights(buildEstate(t, "telco.yaml", n.file)))
 	var requests []iam.Request
 	failed := map[string]int{}
 	for _, call := range calls {
@@ -254,7 +254,7 @@ func testNetworksIAM(t *testing.T, n *networked) {
 	}
 	for _, s := range statements {
 		for _, action := range s.Actions {
-			if !slices.ContainsFunc(requests, func(r iam.Request) bool { return !iam.Allows(without(statements, action), r) }) {
+			if !slices.ContainsFunc(requests, func(r iam.Request) bool { return !iam.Allows(removeAction(statements, action), r) }) {
 				t.Errorf("the policy allows %s, and no call needs it", action)
 			}
 		}

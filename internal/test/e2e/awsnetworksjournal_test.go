@@ -21,20 +21,20 @@ import (
 // croft install configures it. The node's hardware and journal are simulated; the agent, with
 // the token of its pod, and every reader and writer of the Node are real. It runs after
 // testNetworksWait, which installs the agent's rights and acts as the agent.
-func testNetworksJournal(t *testing.T, n *networked) {
+func testNetworksJournal(t *testing.T, n *networkedCluster) {
 	objects, err := install.Objects(install.Options{Image: "croft:test", Agent: true, AgentJournal: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objects {
 		if o.GetName() == install.AgentName && o.GetObjectKind().GroupVersionKind().Kind == "DaemonSet" {
-			create(t, n.admin, o)
+			createObjects(t, n.admin, o)
 		}
 	}
-	n.scale(t, 2)
-	n.running(t, "core", 2)
+	n.scaleTenant(t, 2)
+	n.awaitRunningPods(t, "core", 2)
 	node := &corev1.Node{}
-	eventually(t, patience, "the times of a node's boot", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the times of a node's boot", func(ctx context.Context) error {
 		var nodes corev1.NodeList
 		err := n.admin.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"})
 		for i := range nodes.Items {
@@ -50,8 +50,8 @@ func testNetworksJournal(t *testing.T, n *networked) {
 	if err != nil || times[boot.AWSNodeStart].IsZero() {
 		t.Errorf("the agent has found %v: %v", times, err)
 	}
-	eventually(t, moments, "all phases", func(context.Context) error {
-		out := n.croft(t, "latency", "--pool", "telco", "--since", "0", "-o", "json").exits(t, 0)
+	awaitCondition(t, moments, "all phases", func(context.Context) error {
+		out := n.runCroft(t, "latency", "--pool", "telco", "--since", "0", "-o", "json").expectExit(t, 0)
 		var said struct {
 			Nodes []struct {
 				Node   string

@@ -29,9 +29,9 @@ import (
 // that its networks are ready, or is not scheduled afterwards. The test acts as the agent, with
 // its rights. In network n3 each node has its own prefixes, and the test fails if the node's
 // file does not list them.
-func testNetworksWait(t *testing.T, n *networked) {
-	n.scale(t, 0)
-	eventually(t, patience, "all nodes to go", func(ctx context.Context) error {
+func testNetworksWait(t *testing.T, n *networkedCluster) {
+	n.scaleTenant(t, 0)
+	awaitCondition(t, patience, "all nodes to go", func(ctx context.Context) error {
 		var nodes corev1.NodeList
 		err := n.admin.List(ctx, &nodes, client.HasLabels{"karpenter.sh/nodepool"})
 		if err == nil && len(nodes.Items) > 0 {
@@ -45,18 +45,18 @@ func testNetworksWait(t *testing.T, n *networked) {
 	}
 	for _, o := range objects {
 		if (o.GetName() == install.AgentName || o.GetName() == install.NodesName) && o.GetObjectKind().GroupVersionKind().Kind != "DaemonSet" {
-			create(t, n.admin, o)
+			createObjects(t, n.admin, o)
 		}
 	}
 	n.reservePrefixes(t, "n3")
-	n.declare(t, strings.NewReplacer(
+	n.applyContent(t, strings.NewReplacer(
 		"secondaryNetworks: [n3, n6]", "secondaryNetworks: [n3, n6]\n    waitForNetworks: true", "  n3:\n", "  n3:\n    prefixesPerNode: 1\n",
 	).Replace(n.file))
-	multus := multusFor(t, n, &corev1.Toleration{Key: v1alpha1.NetworksTaint, Operator: corev1.TolerationOpExists})
-	n.scale(t, 1)
+	multus := createMultus(t, n, &corev1.Toleration{Key: v1alpha1.NetworksTaint, Operator: corev1.TolerationOpExists})
+	n.scaleTenant(t, 1)
 
 	node := &corev1.Node{}
-	eventually(t, patience, "the list of a tainted node's interfaces", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the list of a tainted node's interfaces", func(ctx context.Context) error {
 		var nodes corev1.NodeList
 		if err := n.admin.List(ctx, &nodes, client.MatchingLabels{v1alpha1.NodeNetworksLabel: "true"}); err != nil || len(nodes.Items) == 0 {
 			return errors.Join(err, errors.New("there is no node with the agent's label"))
@@ -69,7 +69,7 @@ func testNetworksWait(t *testing.T, n *networked) {
 		if err != nil || len(listed) != 2 {
 			return fmt.Errorf("it lists %v: %w", listed, err)
 		}
-		return n.handsOutPrefix(ctx, node, listed[0])
+		return n.checkPrefix(ctx, node, listed[0])
 	})
 	pending := func(node *corev1.Node) bool {
 		return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.NetworksTaint })
@@ -100,7 +100,7 @@ func testNetworksWait(t *testing.T, n *networked) {
 	if err := say(corev1.ConditionFalse, node.Name); err != nil {
 		t.Fatal(err)
 	}
-	n.awaits(t, node, v1alpha1.ReasonLinksPending, "Test")
+	n.awaitNodeCondition(t, node, v1alpha1.ReasonLinksPending, "Test")
 	if !pending(node) {
 		t.Errorf("the node has the taints %v while an interface is missing", node.Spec.Taints)
 	}
@@ -110,7 +110,7 @@ func testNetworksWait(t *testing.T, n *networked) {
 	if err := say(corev1.ConditionTrue, node.Name); err != nil {
 		t.Fatal(err)
 	}
-	n.awaits(t, node, v1alpha1.ReasonPluginsPending, "DaemonSet kube-system/kube-multus-ds has no pod on the node, since it does not tolerate the taint "+v1alpha1.DefaultNodePoolKey)
+	n.awaitNodeCondition(t, node, v1alpha1.ReasonPluginsPending, "DaemonSet kube-system/kube-multus-ds has no pod on the node, since it does not tolerate the taint "+v1alpha1.DefaultNodePoolKey)
 	if !pending(node) {
 		t.Errorf("the node has the taints %v before Multus is Ready", node.Spec.Taints)
 	}
@@ -118,15 +118,15 @@ func testNetworksWait(t *testing.T, n *networked) {
 		[]byte(`{"spec":{"template":{"spec":{"tolerations":[{"operator":"Exists"}]}}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	pods := n.running(t, "core", 1)
-	n.awaits(t, node, v1alpha1.ReasonPodNetworksReady, "kube-multus-ds")
+	pods := n.awaitRunningPods(t, "core", 1)
+	n.awaitNodeCondition(t, node, v1alpha1.ReasonPodNetworksReady, "kube-multus-ds")
 	if pods[0].Spec.NodeName != node.Name {
 		t.Errorf("the pod is on %s, not on %s", pods[0].Spec.NodeName, node.Name)
 	}
 }
 
-// multusFor creates a DaemonSet like Multus's own, whose pods tolerate only the given taint.
-func multusFor(t *testing.T, n *networked, only *corev1.Toleration) *appsv1.DaemonSet {
+// createMultus creates a DaemonSet like Multus's own, whose pods tolerate only the given taint.
+func createMultus(t *testing.T, n *networkedCluster, only *corev1.Toleration) *appsv1.DaemonSet {
 	t.Helper()
 	own := map[string]string{"app": "multus", "name": "multus"}
 	d := &appsv1.DaemonSet{
@@ -138,7 +138,7 @@ func multusFor(t *testing.T, n *networked, only *corev1.Toleration) *appsv1.Daem
 			}},
 		},
 	}
-	create(t, n.admin, d)
+	createObjects(t, n.admin, d)
 	t.Cleanup(func() {
 		if err := n.admin.Delete(context.WithoutCancel(t.Context()), d); err != nil {
 			t.Error(err)
@@ -147,10 +147,11 @@ func multusFor(t *testing.T, n *networked, only *corev1.Toleration) *appsv1.Daem
 	return d
 }
 
-// awaits waits until the Node's condition has the reason and the message, and reads the Node.
-func (n *networked) awaits(t *testing.T, node *corev1.Node, reason, message string) {
+// awaitNodeCondition waits until the Node's condition has the reason and the message, and reads the
+// Node.
+func (n *networkedCluster) awaitNodeCondition(t *testing.T, node *corev1.Node, reason, message string) {
 	t.Helper()
-	eventually(t, patience, "the node to wait for "+reason, func(ctx context.Context) error {
+	awaitCondition(t, patience, "the node to wait for "+reason, func(ctx context.Context) error {
 		if err := n.admin.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func (n *networked) awaits(t *testing.T, node *corev1.Node, reason, message stri
 }
 
 // reservePrefixes reserves the addresses of a network's pods, as croft networks plan proposes.
-func (n *networked) reservePrefixes(t *testing.T, network string) {
+func (n *networkedCluster) reservePrefixes(t *testing.T, network string) {
 	t.Helper()
 	account, err := n.Component(sandbox.AWS)
 	if err != nil {
@@ -189,9 +190,9 @@ func (n *networked) reservePrefixes(t *testing.T, network string) {
 	}
 }
 
-// handsOutPrefix returns an error if a node's file does not contain exactly the addresses of
+// checkPrefix returns an error if a node's file does not contain exactly the addresses of
 // one prefix of its zone's reservation.
-func (n *networked) handsOutPrefix(ctx context.Context, node *corev1.Node, own secondary.NodeNetwork) error {
+func (n *networkedCluster) checkPrefix(ctx context.Context, node *corev1.Node, own secondary.NodeNetwork) error {
 	o := &v1alpha1.SecondaryNetwork{}
 	if err := n.admin.Get(ctx, client.ObjectKey{Name: own.Network}, o); err != nil {
 		return err

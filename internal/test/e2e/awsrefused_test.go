@@ -23,30 +23,30 @@ import (
 // are as slow as real ones: an attempt takes Karpenter and croft the same time at any speed.
 func TestRefusedLaunches(t *testing.T) {
 	sandbox.Thorough(t)
-	c := &onAccount{&whyer{&twoTenants{cluster: start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}})}}}
-	c.findsAccount(t)
+	c := &accountCluster{&faultyCluster{&twoTenants{cluster: startSandbox(t, sandbox.Options{Croft: findCroftBinary(t), With: []string{sandbox.AWS}})}}}
+	c.configureAWSClient(t)
 	profile, role := url.Values{"InstanceProfileName": {"ours"}}, url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}}
 	create := func() {
-		c.iam(t, "CreateInstanceProfile", profile)
-		c.iam(t, "AddRoleToInstanceProfile", role)
+		c.callIAM(t, "CreateInstanceProfile", profile)
+		c.callIAM(t, "AddRoleToInstanceProfile", role)
 	}
 	create()
 	const spec = "{instances: {instanceTypes: [c5.2xlarge]}, nodeClass: {aws: {instanceProfile: ours}}, weight: %d}"
-	c.pool(t, "broken", fmt.Sprintf(spec, 1))
-	c.pool(t, "patient", "{instances: {instanceTypes: [c5.large]}}")
-	c.isReady(t, "broken")
-	c.isReady(t, "patient")
+	c.declarePool(t, "broken", fmt.Sprintf(spec, 1))
+	c.declarePool(t, "patient", "{instances: {instanceTypes: [c5.large]}}")
+	c.awaitNodePoolReady(t, "broken")
+	c.awaitNodePoolReady(t, "patient")
 	usual := max(c.starts(t, "usual-1"), c.starts(t, "usual-2"))
 
-	c.iam(t, "RemoveRoleFromInstanceProfile", role)
-	c.iam(t, "DeleteInstanceProfile", profile)
-	c.wants(t, "broken")
+	c.callIAM(t, "RemoveRoleFromInstanceProfile", role)
+	c.callIAM(t, "DeleteInstanceProfile", profile)
+	c.createDeployment(t, "broken")
 	c.isLaunching(t, "broken")
 	refused := c.starts(t, "refused")
 	c.refusal(t, "broken", "its launches to be held", func(_ *launches.Refusal, held bool) bool { return held })
-	c.tells(t, "instance-profile-name", "", "deployment/nginx", "-n", "broken")
+	c.awaitCause(t, "instance-profile-name", "", "deployment/nginx", "-n", "broken")
 	held := c.starts(t, "held")
-	c.croftReading(t, poolFile("broken", fmt.Sprintf(spec, 1)), "diff", "-f", "-").exits(t, 0)
+	c.runCroftWithInput(t, poolFile("broken", fmt.Sprintf(spec, 1)), "diff", "-f", "-").expectExit(t, 0)
 	c.isLaunching(t, "broken")
 	again := c.starts(t, "again")
 	t.Logf("a pod runs after %v; at the first refusal after %v, during the hold after %v, at a further attempt after %v", usual, refused, held, again)
@@ -58,17 +58,17 @@ func TestRefusedLaunches(t *testing.T) {
 
 	second := c.refusal(t, "broken", "its second hold", func(r *launches.Refusal, held bool) bool { return held && r.Attempts > 1 })
 	create()
-	c.pool(t, "broken", fmt.Sprintf(spec, 2))
+	c.declarePool(t, "broken", fmt.Sprintf(spec, 2))
 	c.refusal(t, "broken", "the change to end the hold", func(_ *launches.Refusal, held bool) bool { return !held })
 	if time.Now().After(second.Until) {
 		t.Errorf("the hold has only ended at %v", second.Until)
 	}
-	c.running(t, "broken", 1)
+	c.awaitRunningPods(t, "broken", 1)
 }
 
 // isLaunching waits until a pool has a NodeClaim, which lives for seconds. A pod that is created then
 // is not among the pods about which Karpenter has just decided.
-func (c *onAccount) isLaunching(t testing.TB, pool string) {
+func (c *accountCluster) isLaunching(t testing.TB, pool string) {
 	t.Helper()
 	var claims karpenterv1.NodeClaimList
 	if err := wait.PollUntilContextTimeout(t.Context(), interval, patience, true, func(ctx context.Context) (bool, error) {
@@ -80,18 +80,18 @@ func (c *onAccount) isLaunching(t testing.TB, pool string) {
 }
 
 // starts creates a pod that needs a node of its own, and returns the time until it runs.
-func (c *onAccount) starts(t testing.TB, name string) time.Duration {
+func (c *accountCluster) starts(t testing.TB, name string) time.Duration {
 	t.Helper()
-	pod := nginx("patient", name, func(spec *corev1.PodSpec) {
+	pod := newNginxPod("patient", name, func(spec *corev1.PodSpec) {
 		spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1200m")}
 	})
-	eventually(t, moments, "a team to be let in", func(ctx context.Context) error {
-		return client.IgnoreAlreadyExists(c.member(t, "team-patient").Create(ctx, pod.DeepCopy()))
+	awaitCondition(t, moments, "a team to be let in", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(c.newMemberClient(t, "team-patient").Create(ctx, pod.DeepCopy()))
 	})
 	began := time.Now()
 	if err := wait.PollUntilContextTimeout(t.Context(), interval, patience, true, func(ctx context.Context) (bool, error) {
 		err := c.admin.Get(ctx, client.ObjectKeyFromObject(pod), pod)
-		return err == nil && runs(pod) == nil, nil
+		return err == nil && checkRunning(pod) == nil, nil
 	}); err != nil {
 		t.Fatalf("pod %s: %v: %+v", name, err, pod.Status)
 	}
@@ -99,11 +99,11 @@ func (c *onAccount) starts(t testing.TB, name string) time.Duration {
 }
 
 // refusal waits for a record of refused launches, and returns it.
-func (c *onAccount) refusal(t testing.TB, pool, what string, is func(r *launches.Refusal, held bool) bool) *launches.Refusal {
+func (c *accountCluster) refusal(t testing.TB, pool, what string, is func(r *launches.Refusal, held bool) bool) *launches.Refusal {
 	t.Helper()
 	var live karpenterv1.NodePool
 	r := &launches.Refusal{}
-	eventually(t, patience, what, func(ctx context.Context) error {
+	awaitCondition(t, patience, what, func(ctx context.Context) error {
 		if err := c.admin.Get(ctx, client.ObjectKey{Name: pool}, &live); err != nil {
 			return err
 		}

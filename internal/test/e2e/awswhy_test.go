@@ -30,37 +30,37 @@ platform:
   nodeClass: {aws: {role: KarpenterNodeRole-demo}}
 `
 
-// onAccount is a sandbox on a simulated account in which AWS calls fail. Karpenter remembers
+// accountCluster is a sandbox on a simulated account in which AWS calls fail. Karpenter remembers
 // for minutes which instance types were unavailable and which node class was refused, so each
 // case has a pool with instance types of its own.
-type onAccount struct{ *whyer }
+type accountCluster struct{ *faultyCluster }
 
 // TestWhyOnAWS fails if `croft why` does not name the cause when AWS refuses a call of
 // Karpenter's AWS provider.
 func TestWhyOnAWS(t *testing.T) {
 	sandbox.Thorough(t)
 	t.Parallel() // it mostly waits
-	box := start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})
-	c := &onAccount{&whyer{&twoTenants{cluster: box}}}
-	c.findsAccount(t)
+	box := startSandbox(t, sandbox.Options{Croft: findCroftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})
+	c := &accountCluster{&faultyCluster{&twoTenants{cluster: box}}}
+	c.configureAWSClient(t)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *onAccount)
+		run  func(*testing.T, *accountCluster)
 	}{
-		{"launch", awsLaunch},
-		{"node", awsNode},
-		{"class", awsClass},
-		{"authorization", awsAuthorization},
-		{"instance-profile", awsInstanceProfile},
-		{"subnet-full", awsSubnetFull},
+		{"launch", testAWSLaunch},
+		{"node", testAWSNode},
+		{"class", testAWSClass},
+		{"authorization", testAWSAuthorization},
+		{"instance-profile", testAWSInstanceProfile},
+		{"subnet-full", testAWSSubnetFull},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
 }
 
-// findsAccount configures croft's AWS client for the account, so that it can decode AWS's
+// configureAWSClient configures croft's AWS client for the account, so that it can decode AWS's
 // messages.
-func (c *cluster) findsAccount(t *testing.T) {
+func (c *cluster) configureAWSClient(t *testing.T) {
 	account, err := c.Component(sandbox.AWS)
 	if err != nil {
 		t.Fatal(err)
@@ -69,11 +69,11 @@ func (c *cluster) findsAccount(t *testing.T) {
 		"AWS_ENDPOINT_URL="+account.Address, "AWS_REGION=us-west-2", "AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY=secret")
 }
 
-// pool declares a pool, and a tenant of the same name on it.
-func (c *onAccount) pool(t testing.TB, name, spec string) {
+// declarePool declares a pool, and a tenant of the same name on it.
+func (c *accountCluster) declarePool(t testing.TB, name, spec string) {
 	t.Helper()
-	c.croftReading(t, poolFile(name, spec), "apply", "-f", "-", "--wait=false").exits(t, 0)
-	c.account(t, name)
+	c.runCroftWithInput(t, poolFile(name, spec), "apply", "-f", "-", "--wait=false").expectExit(t, 0)
+	c.awaitServiceAccount(t, name)
 }
 
 // poolFile declares a pool, and a tenant of the same name on it.
@@ -82,18 +82,18 @@ func poolFile(name, spec string) string {
 		awsPlatform, name, spec, name, name, name)
 }
 
-// wants creates a Deployment of one pod in a pool's tenant.
-func (c *onAccount) wants(t testing.TB, pool string) *appsv1.Deployment {
+// createDeployment creates a Deployment of one pod in a pool's tenant.
+func (c *accountCluster) createDeployment(t testing.TB, pool string) *appsv1.Deployment {
 	t.Helper()
-	deployment, _ := nginxes(pool, 1)
-	eventually(t, moments, "a team to be let in", func(ctx context.Context) error {
-		return client.IgnoreAlreadyExists(c.member(t, "team-"+pool).Create(ctx, deployment.DeepCopy()))
+	deployment, _ := newNginxDeployment(pool, 1)
+	awaitCondition(t, moments, "a team to be let in", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(c.newMemberClient(t, "team-"+pool).Create(ctx, deployment.DeepCopy()))
 	})
 	return deployment
 }
 
-// fault injects a fault into the account until the test ends.
-func (c *onAccount) fault(t testing.TB, kind string, flags ...string) {
+// injectFault injects a fault into the account until the test ends.
+func (c *accountCluster) injectFault(t testing.TB, kind string, flags ...string) {
 	t.Helper()
 	if err := c.AWSFault(t.Context(), kind, flags...); err != nil {
 		t.Fatal(err)
@@ -105,12 +105,12 @@ func (c *onAccount) fault(t testing.TB, kind string, flags ...string) {
 	})
 }
 
-// logged waits until croft finds a cause in Karpenter's log, and returns it.
-func (c *onAccount) logged(t testing.TB, id string) catalog.Finding {
+// awaitLoggedCause waits until croft finds a cause in Karpenter's log, and returns it.
+func (c *accountCluster) awaitLoggedCause(t testing.TB, id string) catalog.Finding {
 	t.Helper()
 	var found catalog.Finding
-	eventually(t, patience, "croft why -f to find "+id+" in Karpenter's log", func(context.Context) error {
-		out := c.croft(t, "why", "-o", "json", "-f", filepath.Join(c.Dir, "logs", "karpenter.log"))
+	awaitCondition(t, patience, "croft why -f to find "+id+" in Karpenter's log", func(context.Context) error {
+		out := c.runCroft(t, "why", "-o", "json", "-f", filepath.Join(c.Dir, "logs", "karpenter.log"))
 		var said struct{ Findings []catalog.Finding }
 		if err := json.Unmarshal([]byte(out.stdout), &said); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -125,9 +125,9 @@ func (c *onAccount) logged(t testing.TB, id string) catalog.Finding {
 	return found
 }
 
-// awsLaunch tests unavailable instances. Each shows only in an event of a NodeClaim that is
+// testAWSLaunch tests unavailable instances. Each shows only in an event of a NodeClaim that is
 // deleted already.
-func awsLaunch(t *testing.T, c *onAccount) {
+func testAWSLaunch(t *testing.T, c *accountCluster) {
 	for _, test := range []struct {
 		id, pool, capacity, kind string
 		more                     []string
@@ -139,42 +139,44 @@ func awsLaunch(t *testing.T, c *onAccount) {
 	} {
 		t.Run(test.pool, func(t *testing.T) {
 			kind := map[string]string{"scarce": "m5.large", "counted": "m5.xlarge", "outbid": "m5.2xlarge", "unlinked": "m5.4xlarge"}[test.pool]
-			c.fault(t, test.kind, append(test.more, "--type", kind)...)
-			c.pool(t, test.pool, fmt.Sprintf("{instances: {capacityTypes: [%s], instanceTypes: [%s]}}", test.capacity, kind))
-			c.wants(t, test.pool)
-			c.tells(t, test.id, "", "deployment/nginx", "-n", test.pool)
+			c.injectFault(t, test.kind, append(test.more, "--type", kind)...)
+			c.declarePool(t, test.pool, fmt.Sprintf("{instances: {capacityTypes: [%s], instanceTypes: [%s]}}", test.capacity, kind))
+			c.createDeployment(t, test.pool)
+			c.awaitCause(t, test.id, "", "deployment/nginx", "-n", test.pool)
 		})
 	}
 }
 
-// awsNode tests instances that do not become nodes.
-func awsNode(t *testing.T, c *onAccount) {
+// testAWSNode tests instances that do not become nodes.
+func testAWSNode(t *testing.T, c *accountCluster) {
 	for _, test := range []struct {
 		pool, kind string
 		shows      func(testing.TB)
 	}{
 		// A delay of minutes is normal; `why` names the cause if it lasts longer.
 		{"lost", "never-registers", func(t testing.TB) {
-			c.pastBoot(t, "lost")
-			c.waits(t, "not-registered", "deployment/nginx", "-n", "lost")
+			c.awaitBootTime(t, "lost")
+			c.awaitStep(t, "not-registered", "deployment/nginx", "-n", "lost")
 		}},
-		{"mute", "never-ready", func(t testing.TB) { c.tells(t, "cni-not-initialized", "", "deployment/nginx", "-n", "mute") }},
-		{"rash", "taint-lost", func(t testing.TB) { c.tells(t, "unregistered-taint-missing", "", "nodeclaim/"+c.claimOf(t, "rash")) }},
+		{"mute", "never-ready", func(t testing.TB) { c.awaitCause(t, "cni-not-initialized", "", "deployment/nginx", "-n", "mute") }},
+		{"rash", "taint-lost", func(t testing.TB) {
+			c.awaitCause(t, "unregistered-taint-missing", "", "nodeclaim/"+c.awaitNodeClaim(t, "rash"))
+		}},
 	} {
 		t.Run(test.pool, func(t *testing.T) {
 			kind := map[string]string{"lost": "r5.large", "mute": "r5.xlarge", "rash": "r5.2xlarge"}[test.pool]
-			c.fault(t, test.kind, "--type", kind)
-			c.pool(t, test.pool, "{instances: {instanceTypes: ["+kind+"]}}")
-			c.wants(t, test.pool)
+			c.injectFault(t, test.kind, "--type", kind)
+			c.declarePool(t, test.pool, "{instances: {instanceTypes: ["+kind+"]}}")
+			c.createDeployment(t, test.pool)
 			test.shows(t)
 		})
 	}
 }
 
-// pastBoot waits until an instance of a pool has had enough time to register as a node.
-func (c *onAccount) pastBoot(t testing.TB, pool string) {
+// awaitBootTime waits until an instance of a pool has had enough time to register as a node.
+func (c *accountCluster) awaitBootTime(t testing.TB, pool string) {
 	t.Helper()
-	eventually(t, patience, "an instance of "+pool+" to have had its time", func(ctx context.Context) error {
+	awaitCondition(t, patience, "an instance of "+pool+" to have had its time", func(ctx context.Context) error {
 		instances, err := c.AWSInstances(ctx)
 		if err != nil {
 			return err
@@ -188,11 +190,11 @@ func (c *onAccount) pastBoot(t testing.TB, pool string) {
 	})
 }
 
-// claimOf waits for a NodeClaim of a pool.
-func (c *onAccount) claimOf(t testing.TB, pool string) string {
+// awaitNodeClaim waits for a NodeClaim of a pool.
+func (c *accountCluster) awaitNodeClaim(t testing.TB, pool string) string {
 	t.Helper()
 	var claims karpenterv1.NodeClaimList
-	eventually(t, patience, "a NodeClaim of "+pool, func(ctx context.Context) error {
+	awaitCondition(t, patience, "a NodeClaim of "+pool, func(ctx context.Context) error {
 		err := c.admin.List(ctx, &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: pool})
 		if err == nil && len(claims.Items) == 0 {
 			err = errors.New("there is none")
@@ -202,10 +204,10 @@ func (c *onAccount) claimOf(t testing.TB, pool string) string {
 	return claims.Items[0].Name
 }
 
-// awsClass tests node classes that select missing resources.
-func awsClass(t *testing.T, c *onAccount) {
-	c.pool(t, "nowhere", `{nodeClass: {aws: {discovery: {karpenter.sh/discovery: another}}}}`)
-	story := c.tells(t, "subnets-not-found", "", "nodepool/nowhere")
+// testAWSClass tests node classes that select missing resources.
+func testAWSClass(t *testing.T, c *accountCluster) {
+	c.declarePool(t, "nowhere", `{nodeClass: {aws: {discovery: {karpenter.sh/discovery: another}}}}`)
+	story := c.awaitCause(t, "subnets-not-found", "", "nodepool/nowhere")
 	ids := []string{}
 	for _, step := range story.Steps {
 		if step.Finding != nil {
@@ -215,26 +217,26 @@ func awsClass(t *testing.T, c *onAccount) {
 	if !slices.Contains(ids, "security-groups-not-found") {
 		t.Errorf("it says nothing of security groups: %v", ids)
 	}
-	c.pool(t, "blank", `{nodeClass: {aws: {amiFamily: AL2023, amiSelectorTerms: [{tags: {of: nobody}}]}}}`)
-	c.tells(t, "amis-not-found", "", "nodepool/blank")
-	c.pool(t, "roleless", `{nodeClass: {aws: {role: NoSuchRole}}}`)
-	c.logged(t, "role-not-found")
+	c.declarePool(t, "blank", `{nodeClass: {aws: {amiFamily: AL2023, amiSelectorTerms: [{tags: {of: nobody}}]}}}`)
+	c.awaitCause(t, "amis-not-found", "", "nodepool/blank")
+	c.declarePool(t, "roleless", `{nodeClass: {aws: {role: NoSuchRole}}}`)
+	c.awaitLoggedCause(t, "role-not-found")
 	// The members of a tenant do not get the details, but are referred to a platform admin.
-	c.wants(t, "nowhere")
-	_, out := c.asks(t, "team-nowhere", "deployment/nginx", "-n", "nowhere")
+	c.createDeployment(t, "nowhere")
+	_, out := c.explainAs(t, "team-nowhere", "deployment/nginx", "-n", "nowhere")
 	if strings.Contains(out.stdout, "discovery") || !strings.Contains(out.stdout, "ask a platform admin") {
 		t.Errorf("a team is told %s", out)
 	}
 }
 
-// awsAuthorization tests calls that IAM does not allow. The first case is from document 004:
+// testAWSAuthorization tests calls that IAM does not allow. The first case is from document 004:
 // the controller was never given its role, and calls with the role of the node that it runs on.
-func awsAuthorization(t *testing.T, c *onAccount) {
+func testAWSAuthorization(t *testing.T, c *accountCluster) {
 	t.Run("unwired", func(t *testing.T) {
-		c.fault(t, "unauthorized", "--action", "ec2:CreateLaunchTemplate", "--as-node")
-		c.pool(t, "unwired", "{}")
-		c.tells(t, "dry-run-denied", "", "nodepool/unwired")
-		found := c.logged(t, catalog.UnauthorizedID)
+		c.injectFault(t, "unauthorized", "--action", "ec2:CreateLaunchTemplate", "--as-node")
+		c.declarePool(t, "unwired", "{}")
+		c.awaitCause(t, "dry-run-denied", "", "nodepool/unwired")
+		found := c.awaitLoggedCause(t, catalog.UnauthorizedID)
 		for text, part := range map[string]string{found.Cause: "the role KarpenterNodeRole-demo of the node i-0fa071d72e68e7a33", found.Fix: "service account"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("it does not say %q: %+v", part, found)
@@ -242,60 +244,60 @@ func awsAuthorization(t *testing.T, c *onAccount) {
 		}
 	})
 	t.Run("denied", func(t *testing.T) {
-		c.fault(t, "unauthorized", "--action", "ec2:RunInstances", "--explicit-deny")
-		c.pool(t, "denied", "{}")
-		c.tells(t, "explicit-deny", "", "nodepool/denied")
+		c.injectFault(t, "unauthorized", "--action", "ec2:RunInstances", "--explicit-deny")
+		c.declarePool(t, "denied", "{}")
+		c.awaitCause(t, "explicit-deny", "", "nodepool/denied")
 	})
 	t.Run("pass-role", func(t *testing.T) {
-		c.fault(t, "pass-role-denied")
-		c.pool(t, "unpassed", "{}")
-		c.logged(t, "pass-role")
+		c.injectFault(t, "pass-role-denied")
+		c.declarePool(t, "unpassed", "{}")
+		c.awaitLoggedCause(t, "pass-role")
 	})
 }
 
-// awsInstanceProfile tests missing instance profiles: the case of document 004, in which the
+// testAWSInstanceProfile tests missing instance profiles: the case of document 004, in which the
 // profile has the name of a role, and a deleted profile.
-func awsInstanceProfile(t *testing.T, c *onAccount) {
+func testAWSInstanceProfile(t *testing.T, c *accountCluster) {
 	t.Run("named-as-the-role", func(t *testing.T) {
-		c.pool(t, "misnamed", "{nodeClass: {aws: {instanceProfile: eks-node-role-dev}}}")
+		c.declarePool(t, "misnamed", "{nodeClass: {aws: {instanceProfile: eks-node-role-dev}}}")
 		// Karpenter itself does not report it, not even in its log.
-		story := c.tells(t, "instance-profile-name", "", "nodepool/misnamed")
+		story := c.awaitCause(t, "instance-profile-name", "", "nodepool/misnamed")
 		if !strings.Contains(story.First.Fix, "create-instance-profile") {
 			t.Errorf("it says %+v", story.First)
 		}
 	})
 	t.Run("removed", func(t *testing.T) {
-		c.iam(t, "CreateInstanceProfile", url.Values{"InstanceProfileName": {"ours"}})
-		c.iam(t, "AddRoleToInstanceProfile", url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}})
-		c.pool(t, "bereft", "{instances: {instanceTypes: [c5.2xlarge]}, nodeClass: {aws: {instanceProfile: ours}}}")
-		c.isReady(t, "bereft")
-		c.pool(t, "patient", "{instances: {instanceTypes: [c5.4xlarge]}}")
-		c.isReady(t, "patient")
+		c.callIAM(t, "CreateInstanceProfile", url.Values{"InstanceProfileName": {"ours"}})
+		c.callIAM(t, "AddRoleToInstanceProfile", url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}})
+		c.declarePool(t, "bereft", "{instances: {instanceTypes: [c5.2xlarge]}, nodeClass: {aws: {instanceProfile: ours}}}")
+		c.awaitNodePoolReady(t, "bereft")
+		c.declarePool(t, "patient", "{instances: {instanceTypes: [c5.4xlarge]}}")
+		c.awaitNodePoolReady(t, "patient")
 		// Without the operator, nothing holds the launches of the pool (TestRefusedLaunches).
 		if err := c.Stop("croft"); err != nil {
 			t.Fatal(err)
 		}
-		c.iam(t, "RemoveRoleFromInstanceProfile", url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}})
-		c.iam(t, "DeleteInstanceProfile", url.Values{"InstanceProfileName": {"ours"}})
-		c.wants(t, "bereft")
-		c.tells(t, "instance-profile-name", "", "deployment/nginx", "-n", "bereft")
+		c.callIAM(t, "RemoveRoleFromInstanceProfile", url.Values{"InstanceProfileName": {"ours"}, "RoleName": {"KarpenterNodeRole-demo"}})
+		c.callIAM(t, "DeleteInstanceProfile", url.Values{"InstanceProfileName": {"ours"}})
+		c.createDeployment(t, "bereft")
+		c.awaitCause(t, "instance-profile-name", "", "deployment/nginx", "-n", "bereft")
 		// Karpenter retries this for minutes, and creates no nodes for other pods meanwhile.
-		c.wants(t, "patient")
-		story := c.tells(t, "provisioning-held", "", "deployment/nginx", "-n", "patient")
+		c.createDeployment(t, "patient")
+		story := c.awaitCause(t, "provisioning-held", "", "deployment/nginx", "-n", "patient")
 		if !strings.Contains(story.First.Symptom, "of pool bereft") {
 			t.Errorf("it does not say whose: %+v", story.First)
 		}
 		if err := c.Start("croft"); err != nil {
 			t.Fatal(err)
 		}
-		c.running(t, "patient", 1)
+		c.awaitRunningPods(t, "patient", 1)
 	})
 }
 
-// isReady waits until the NodePool of a pool is ready.
-func (c *onAccount) isReady(t testing.TB, pool string) {
+// awaitNodePoolReady waits until the NodePool of a pool is ready.
+func (c *accountCluster) awaitNodePoolReady(t testing.TB, pool string) {
 	t.Helper()
-	eventually(t, patience, "NodePool "+pool+" to be ready", func(ctx context.Context) error {
+	awaitCondition(t, patience, "NodePool "+pool+" to be ready", func(ctx context.Context) error {
 		var live karpenterv1.NodePool
 		if err := c.admin.Get(ctx, client.ObjectKey{Name: pool}, &live); err != nil {
 			return err
@@ -309,8 +311,8 @@ func (c *onAccount) isReady(t testing.TB, pool string) {
 	})
 }
 
-// iam calls the IAM API. The simulated account does not check the signature.
-func (c *onAccount) iam(t testing.TB, action string, form url.Values) {
+// callIAM calls the IAM API. The simulated account does not check the signature.
+func (c *accountCluster) callIAM(t testing.TB, action string, form url.Values) {
 	t.Helper()
 	account, err := c.Component(sandbox.AWS)
 	if err != nil {
@@ -333,10 +335,10 @@ func (c *onAccount) iam(t testing.TB, action string, form url.Values) {
 	}
 }
 
-// awsSubnetFull runs last: Karpenter avoids subnets that were full for minutes.
-func awsSubnetFull(t *testing.T, c *onAccount) {
-	c.fault(t, "subnet-full", "--type", "c5.large")
-	c.pool(t, "crowded", "{instances: {instanceTypes: [c5.large]}}")
-	c.wants(t, "crowded")
-	c.tells(t, "subnet-full", "", "deployment/nginx", "-n", "crowded")
+// testAWSSubnetFull runs last: Karpenter avoids subnets that were full for minutes.
+func testAWSSubnetFull(t *testing.T, c *accountCluster) {
+	c.injectFault(t, "subnet-full", "--type", "c5.large")
+	c.declarePool(t, "crowded", "{instances: {instanceTypes: [c5.large]}}")
+	c.createDeployment(t, "crowded")
+	c.awaitCause(t, "subnet-full", "", "deployment/nginx", "-n", "crowded")
 }

@@ -53,20 +53,20 @@ func TestBounds(t *testing.T) {
 	if os.Getenv("CROFT_FILL") != "" {
 		content = fmt.Sprintf(bounded, "")
 	}
-	file := write(t, content)
-	e := estateOf(t, file, content)
+	file := writeTempFile(t, content)
+	e := buildEstate(t, file, content)
 	c := startWithCroft(t)
-	c.apply(t, file)
+	c.applyFile(t, file)
 	for _, name := range []string{"plenty", "few", "full"} {
-		c.counted(t, name)
+		c.awaitQuotaCounted(t, name)
 	}
-	t.Run("finished pods are counted", func(t *testing.T) { finishedPods(t, c) })
-	t.Run("a tenant is filled", func(t *testing.T) { fill(t, c, e.FindTenant("full")) })
+	t.Run("finished pods are counted", func(t *testing.T) { testFinishedPods(t, c) })
+	t.Run("a tenant is filled", func(t *testing.T) { fillQuota(t, c, e.FindTenant("full")) })
 }
 
-// finishedPods fails if the quota does not count finished pods: a Job with many completions
+// testFinishedPods fails if the quota does not count finished pods: a Job with many completions
 // stores all of its pods.
-func finishedPods(t *testing.T, c *cluster) {
+func testFinishedPods(t *testing.T, c *cluster) {
 	const (
 		completions = 40
 		// bound is the quota of tenant few. kube-controller-manager counts again from a cache
@@ -75,11 +75,11 @@ func finishedPods(t *testing.T, c *cluster) {
 		bound, most = 30, 35
 	)
 	for _, namespace := range []string{"plenty", "few"} {
-		if err := c.member(t, namespace+"-team").Create(t.Context(), jobOf(namespace, "many", completions)); err != nil {
+		if err := c.newMemberClient(t, namespace+"-team").Create(t.Context(), newJob(namespace, "many", completions)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, patience, "a Job to complete", func(ctx context.Context) error {
+	awaitCondition(t, patience, "a Job to complete", func(ctx context.Context) error {
 		var job batchv1.Job
 		if err := c.admin.Get(ctx, client.ObjectKey{Namespace: "plenty", Name: "many"}, &job); err != nil {
 			return err
@@ -89,8 +89,8 @@ func finishedPods(t *testing.T, c *cluster) {
 		}
 		return nil
 	})
-	c.uses(t, "plenty", completions, completions)
-	c.uses(t, "few", bound, most)
+	c.awaitQuotaUse(t, "plenty", completions, completions)
+	c.awaitQuotaUse(t, "few", bound, most)
 	var pods corev1.PodList
 	if err := c.admin.List(t.Context(), &pods, client.InNamespace("few")); err != nil {
 		t.Fatal(err)
@@ -99,14 +99,14 @@ func finishedPods(t *testing.T, c *cluster) {
 		t.Errorf("a tenant that may have %d pods has %d", bound, n)
 	}
 	// croft why names the quota, and deleting objects frees it.
-	why := c.croft(t, "why", "job/many", "-n", "few")
+	why := c.runCroft(t, "why", "job/many", "-n", "few")
 	if !strings.Contains(why.String(), "count/pods") {
 		t.Errorf("croft why does not name the quota:\n%s", why)
 	}
-	if err := c.member(t, "few-team").DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace("few")); err != nil {
+	if err := c.newMemberClient(t, "few-team").DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace("few")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "the Job to go on", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the Job to go on", func(ctx context.Context) error {
 		var job batchv1.Job
 		if err := c.admin.Get(ctx, client.ObjectKey{Namespace: "few", Name: "many"}, &job); err != nil {
 			return err
@@ -118,11 +118,11 @@ func finishedPods(t *testing.T, c *cluster) {
 	})
 }
 
-// uses waits until a namespace's quota counts between least and most pods, all of them
+// awaitQuotaUse waits until a namespace's quota counts between least and most pods, all of them
 // finished.
-func (c *cluster) uses(t testing.TB, namespace string, least, most int64) {
+func (c *cluster) awaitQuotaUse(t testing.TB, namespace string, least, most int64) {
 	t.Helper()
-	eventually(t, patience, "the quota of "+namespace+" to count", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the quota of "+namespace+" to count", func(ctx context.Context) error {
 		var quota corev1.ResourceQuota
 		if err := c.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: policy.Name}, &quota); err != nil {
 			return err
@@ -138,14 +138,14 @@ func (c *cluster) uses(t testing.TB, namespace string, least, most int64) {
 	})
 }
 
-// counted waits until the quota's status counts each resource that its spec names and the
+// awaitQuotaCounted waits until the quota's status counts each resource that its spec names and the
 // cluster serves. Until then the API server refuses objects of the other kinds.
-func (c *cluster) counted(t testing.TB, namespace string) {
+func (c *cluster) awaitQuotaCounted(t testing.TB, namespace string) {
 	t.Helper()
 	// kube-controller-manager discovers new kinds every 30 s. It counts them when a quota
 	// changes, and otherwise after five minutes.
 	asked := time.Now()
-	eventually(t, patience, "the quota of "+namespace+" to be counted", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the quota of "+namespace+" to be counted", func(ctx context.Context) error {
 		var quota corev1.ResourceQuota
 		if err := c.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: policy.Name}, &quota); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (c *cluster) counted(t testing.TB, namespace string) {
 	})
 }
 
-func jobOf(namespace, name string, completions int32) *batchv1.Job {
+func newJob(namespace, name string, completions int32) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: batchv1.JobSpec{
@@ -189,12 +189,12 @@ func jobOf(namespace, name string, completions int32) *batchv1.Job {
 	}
 }
 
-// fill creates objects as a member of a tenant: of the kinds that take the most space, as many
+// fillQuota creates objects as a member of a tenant: of the kinds that take the most space, as many
 // as the quota admits, each of the maximum size. It fails the test if etcd grows by more than
 // the documented bound.
-func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
+func fillQuota(t *testing.T, c *cluster, tenant *estate.Tenant) {
 	namespace := tenant.Namespaces[0]
-	as := c.member(t, tenant.Access[0].Group)
+	as := c.newMemberClient(t, tenant.Access[0].Group)
 	data, others := int(*tenant.Allowances.MaxObjectBytes), int(*tenant.Allowances.MaxOtherObjectBytes)
 	padding := func(bytes int) string { return strings.Repeat("x", bytes) }
 	object := func(i int) metav1.ObjectMeta {
@@ -209,7 +209,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 			},
 		}
 	}
-	before, started, sum, number := c.stored(t), time.Now(), 0, 0
+	before, started, sum, number := c.measureDatabase(t), time.Now(), 0, 0
 	for _, kind := range []struct {
 		name  corev1.ResourceName
 		bytes int
@@ -230,7 +230,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 			return &appsv1.ControllerRevision{ObjectMeta: object(i), Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{"file":"` + padding(bytes) + `"}`)}}
 		}},
 		{"count/jobs.batch", others, func(i, bytes int) client.Object {
-			job := jobOf(namespace, object(i).Name, 1)
+			job := newJob(namespace, object(i).Name, 1)
 			job.Spec.Suspend, job.Spec.Template.Spec.Containers[0].Env = ptr.To(true), []corev1.EnvVar{{Name: "LONG", Value: padding(bytes)}}
 			return job
 		}},
@@ -251,7 +251,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 			t.Errorf("%s: one of more than %d bytes should be refused for its size, and this came: %v", kind.name, kind.bytes, err)
 		}
 		most := tenant.Quota[kind.name]
-		made, err := crowd(int(most.Value())+20, func(i int) error {
+		made, err := createConcurrently(int(most.Value())+20, func(i int) error {
 			return as.Create(t.Context(), kind.make(i, kind.bytes-3<<10))
 		})
 		// Kubernetes may count too low for a moment; see docs/explanation/walls.md.
@@ -263,7 +263,7 @@ func fill(t *testing.T, c *cluster, tenant *estate.Tenant) {
 		}
 		sum, number = sum+made*kind.bytes, number+made
 	}
-	grown, promised := c.stored(t)-before, estatetest.MaxTenantBytes(tenant)
+	grown, promised := c.measureDatabase(t)-before, estatetest.MaxTenantBytes(tenant)
 	t.Logf("%d objects, %d MiB, in %.0f s: etcd has grown by %d MiB; promised are %d MiB of objects", number, sum>>20, time.Since(started).Seconds(), grown>>20, promised>>20)
 	// Controllers write some of the objects a second time, and etcd keeps both versions for a
 	// while.
@@ -285,9 +285,9 @@ func retryQuotaConflicts(request func() error) error {
 	return err
 }
 
-// crowd creates objects, eight at a time, and returns the number of admitted objects and the
-// error of a refused one.
-func crowd(attempts int, create func(i int) error) (made int, refused error) {
+// createConcurrently creates objects, eight at a time, and returns the number of admitted objects
+// and the error of a refused one.
+func createConcurrently(attempts int, create func(i int) error) (made int, refused error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	turns := make(chan struct{}, 8)
@@ -309,10 +309,10 @@ func crowd(attempts int, create func(i int) error) (made int, refused error) {
 	return made, refused
 }
 
-// stored returns the size of etcd's database, in bytes.
-func (c *cluster) stored(t testing.TB) int64 {
+// measureDatabase returns the size of etcd's database, in bytes.
+func (c *cluster) measureDatabase(t testing.TB) int64 {
 	t.Helper()
-	for line := range strings.Lines(c.kubectl(t, "", "get", "--raw", "/metrics").exits(t, 0).stdout) {
+	for line := range strings.Lines(c.runKubectl(t, "", "get", "--raw", "/metrics").expectExit(t, 0).stdout) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if name, _, _ := strings.Cut(name, "{"); name == "apiserver_storage_size_bytes" {
 			bytes, err := strconv.ParseFloat(value, 64)

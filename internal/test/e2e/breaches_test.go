@@ -45,7 +45,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 		&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: a, Name: network.IsolationPolicy}},
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: a, Name: identity.ClusterRoleName(v1alpha1.RoleOperator)}},
 	} {
-		c.disturb(t, object, "")
+		c.disturbObject(t, object, "")
 	}
 	tests := []struct {
 		// args are verify's arguments, and breached are the attacks that are expected to succeed.
@@ -63,12 +63,12 @@ func testBreaches(t *testing.T, c *twoTenants) {
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
-			eventually(t, moments, fmt.Sprintf("%v to be BREACHED", test.breached), func(context.Context) error {
-				answer := c.croft(t, append([]string{"verify", "-o", "json"}, test.args...)...)
+			awaitCondition(t, moments, fmt.Sprintf("%v to be BREACHED", test.breached), func(context.Context) error {
+				answer := c.runCroft(t, append([]string{"verify", "-o", "json"}, test.args...)...)
 				var report struct {
 					Results []verify.Result `json:"results"`
 				}
-				unmarshal(t, answer, &report)
+				unmarshalOutput(t, answer, &report)
 				for _, name := range test.breached {
 					if answer.status != 1 || !slices.ContainsFunc(report.Results, func(r verify.Result) bool { return r.Name == name && r.Result == verify.Breached }) {
 						return fmt.Errorf("%s is not: %s", name, answer)
@@ -82,9 +82,9 @@ func testBreaches(t *testing.T, c *twoTenants) {
 		t.Fatal(err)
 	}
 	running = true
-	eventually(t, patience, "everything to hold again", func(context.Context) error {
+	awaitCondition(t, patience, "everything to hold again", func(context.Context) error {
 		for _, args := range healed {
-			if said := c.croft(t, args...); said.status != 0 {
+			if said := c.runCroft(t, args...); said.status != 0 {
 				return fmt.Errorf("it does not: %s", said)
 			}
 		}
@@ -96,7 +96,7 @@ func testBreaches(t *testing.T, c *twoTenants) {
 // reaches its time limit.
 func testInterrupt(t *testing.T, c *twoTenants) {
 	scratch := func(ctx context.Context) ([]string, error) {
-		namespaces, err := c.tenantNamespaces(ctx)
+		namespaces, err := c.listTenantNamespaces(ctx)
 		var names []string
 		for _, n := range namespaces {
 			if strings.HasPrefix(n.Name, "croft-verify-") && n.DeletionTimestamp == nil {
@@ -111,14 +111,14 @@ func testInterrupt(t *testing.T, c *twoTenants) {
 		}
 	}
 	t.Run("Ctrl-C", func(t *testing.T) {
-		cmd := exec.CommandContext(t.Context(), croftBinary(t), "verify")
+		cmd := exec.CommandContext(t.Context(), findCroftBinary(t), "verify")
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 		var stderr bytes.Buffer
 		cmd.Dir, cmd.Stderr = root, &stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, moments, "a scratch tenant", func(ctx context.Context) error {
+		awaitCondition(t, moments, "a scratch tenant", func(ctx context.Context) error {
 			names, err := scratch(ctx)
 			if err == nil && len(names) == 0 {
 				err = errors.New("there is none")
@@ -136,7 +136,7 @@ func testInterrupt(t *testing.T, c *twoTenants) {
 		isClean(t)
 	})
 	t.Run("--timeout", func(t *testing.T) {
-		said := c.croft(t, "verify", "--timeout", "500ms").exits(t, 1)
+		said := c.runCroft(t, "verify", "--timeout", "500ms").expectExit(t, 1)
 		if !strings.Contains(said.stderr, "within 500ms") {
 			t.Errorf("it does not say that its time was over: %s", said)
 		}

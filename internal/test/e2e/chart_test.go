@@ -26,8 +26,8 @@ const (
 // chartImageValues sets the image to chartImage.
 var chartImageValues = []string{"--set", "image.repository=registry.example.org/croft", "--set", "image.tag=test"}
 
-// helm runs Helm in the repository's root, with a home directory of its own.
-func helm(t testing.TB, env []string, args ...string) outcome {
+// runHelm runs Helm in the repository's root, with a home directory of its own.
+func runHelm(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
 	binary, err := sandbox.FindTool("helm")
 	if err != nil {
@@ -37,15 +37,15 @@ func helm(t testing.TB, env []string, args ...string) outcome {
 	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home, "KUBECONFIG=/dev/null")
 	cmd.Env = append(cmd.Env, env...)
-	return run(t, cmd, "")
+	return runCommand(t, cmd, "")
 }
 
-// template returns the chart's objects as `helm template` renders them, with the CRDs and
+// renderChart returns the chart's objects as `helm template` renders them, with the CRDs and
 // without hooks.
-func template(t testing.TB, args ...string) string {
+func renderChart(t testing.TB, args ...string) string {
 	t.Helper()
 	args = append(append([]string{"template", "croft", chart, "--include-crds", "--no-hooks"}, chartImageValues...), args...)
-	return helm(t, nil, args...).exits(t, 0).stdout
+	return runHelm(t, nil, args...).expectExit(t, 0).stdout
 }
 
 // TestChartIsInstall fails if Helm writes other objects than `croft install`, or if a
@@ -54,7 +54,7 @@ func TestChartIsInstall(t *testing.T) {
 	sandbox.Thorough(t) // `make generated` compares the chart's sources
 	croft := func(t *testing.T, input string, args ...string) string {
 		t.Helper()
-		return run(t, exec.CommandContext(t.Context(), croftBinary(t), args...), input).exits(t, 0).stdout
+		return runCommand(t, exec.CommandContext(t.Context(), findCroftBinary(t), args...), input).expectExit(t, 0).stdout
 	}
 	authentication := filepath.Join(t.TempDir(), "authentication.yaml")
 	content := "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n" +
@@ -62,8 +62,8 @@ func TestChartIsInstall(t *testing.T) {
 	if err := os.WriteFile(authentication, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	roles := write(t, `{platform: {clusterName: demo, nodeClass: {kwok: {}}, roles: {deployer: {rules: [{apiGroups: [apps], resources: [deployments], verbs: [get]}]}}}}`)
-	secrets := write(t, `{platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {secrets: {registry: {from: credentials}, ca: {}}}}, `+
+	roles := writeTempFile(t, `{platform: {clusterName: demo, nodeClass: {kwok: {}}, roles: {deployer: {rules: [{apiGroups: [apps], resources: [deployments], verbs: [get]}]}}}}`)
+	secrets := writeTempFile(t, `{platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {secrets: {registry: {from: credentials}, ca: {}}}}, `+
 		`pools: {apps: {}}, tenants: {shop: {pool: apps, secrets: {registry: {from: shop-credentials}}}, bank: {pool: apps}}}`)
 	for name, same := range map[string]struct{ install, template []string }{
 		"an image alone": {},
@@ -89,8 +89,8 @@ func TestChartIsInstall(t *testing.T) {
 		"own roles": {[]string{"--role", "deployer,porter"}, []string{"-f", roles, "--set", "operator.roles={porter,deployer}"}},
 	} {
 		t.Run("install, "+name, func(t *testing.T) {
-			installed := objectsOf(t, croft(t, "", append([]string{"install", "--export", "--image", chartImage}, same.install...)...))
-			templated := objectsOf(t, template(t, same.template...))
+			installed := parseChartObjects(t, croft(t, "", append([]string{"install", "--export", "--image", chartImage}, same.install...)...))
+			templated := parseChartObjects(t, renderChart(t, same.template...))
 			for id, o := range installed {
 				// The operator writes these when a Platform exists.
 				if _, ok := o.GetLabels()[v1alpha1.WallLabel]; ok {
@@ -113,7 +113,7 @@ func TestChartIsInstall(t *testing.T) {
 	for _, file := range []string{"two-tenants.yaml", "platform.yaml", "aws.yaml", "calico.yaml"} {
 		t.Run("render, "+file, func(t *testing.T) {
 			var declared strings.Builder
-			for _, o := range objectsOf(t, template(t, "-f", example(file))) {
+			for _, o := range parseChartObjects(t, renderChart(t, "-f", getExamplePath(file))) {
 				if o.GroupVersionKind().Group != v1alpha1.GroupVersion.Group {
 					continue
 				}
@@ -123,17 +123,17 @@ func TestChartIsInstall(t *testing.T) {
 				}
 				declared.WriteString("---\n" + string(text))
 			}
-			want, got := croft(t, "", "render", "-f", example(file)), croft(t, declared.String(), "render", "-f", "-")
-			if diff := cmp.Diff(objectsOf(t, want), objectsOf(t, got)); diff != "" {
+			want, got := croft(t, "", "render", "-f", getExamplePath(file)), croft(t, declared.String(), "render", "-f", "-")
+			if diff := cmp.Diff(parseChartObjects(t, want), parseChartObjects(t, got)); diff != "" {
 				t.Errorf("croft render of the file (-) and of what Helm makes of it (+):\n%s", diff)
 			}
 		})
 	}
 }
 
-// objectsOf returns the objects of a stream by kind, namespace and name, without the fields
+// parseChartObjects returns the objects of a stream by kind, namespace and name, without the fields
 // that only Helm reads.
-func objectsOf(t testing.TB, stream string) map[string]*unstructured.Unstructured {
+func parseChartObjects(t testing.TB, stream string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	documents, problems := manifest.ReadDocuments("", []byte(stream))
 	if len(problems) > 0 {
@@ -157,8 +157,8 @@ func objectsOf(t testing.TB, stream string) map[string]*unstructured.Unstructure
 	return all
 }
 
-// parentChart returns the path of a chart with croft's chart as an optional dependency.
-func parentChart(t testing.TB) string {
+// writeParentChart returns the path of a chart with croft's chart as an optional dependency.
+func writeParentChart(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "charts", "croft"), os.DirFS(filepath.Join("..", "..", "..", chart))); err != nil {
@@ -177,7 +177,7 @@ func parentChart(t testing.TB) string {
 func TestChartValues(t *testing.T) {
 	sandbox.Thorough(t) // it needs bin/helm
 	for _, file := range []string{"two-tenants.yaml", "platform.yaml", "aws.yaml", "calico.yaml"} {
-		lint := helm(t, nil, append([]string{"lint", "--strict", chart, "-f", example(file)}, chartImageValues...)...)
+		lint := runHelm(t, nil, append([]string{"lint", "--strict", chart, "-f", getExamplePath(file)}, chartImageValues...)...)
 		if lint.status != 0 || !strings.Contains(lint.stdout+lint.stderr, "0 chart(s) failed") {
 			t.Errorf("with %s: %s", file, lint)
 		}
@@ -199,23 +199,23 @@ func TestChartValues(t *testing.T) {
 		"cost: {storage: {class: fast}}":             "class",
 		platform + "secondaryNetworks: {a: {b: {}}}": "secondaryNetworks",
 	} {
-		refused := helm(t, nil, append([]string{"template", "croft", chart, "-f", write(t, values)}, chartImageValues...)...)
+		refused := runHelm(t, nil, append([]string{"template", "croft", chart, "-f", writeTempFile(t, values)}, chartImageValues...)...)
 		if refused.status == 0 || !strings.Contains(refused.stderr, says) {
 			t.Errorf("%s: want it refused, with %q: exit status %d: %s", values, says, refused.status, refused.stderr)
 		}
 	}
 	for _, values := range []string{"croft: {enabled: true}", "global: {team: x}", "croft: {global: {team: x}}", "tags: {platform: true}"} {
-		parent := parentChart(t)
-		file := write(t, values)
-		made := helm(t, nil, "template", "platform", parent, "-f", file, "--set", "croft.image.repository=registry.example.org/croft", "--set", "croft.platform.clusterName=demo", "--set-json", "croft.platform.nodeClass={\"kwok\":{}}")
+		parent := writeParentChart(t)
+		file := writeTempFile(t, values)
+		made := runHelm(t, nil, "template", "platform", parent, "-f", file, "--set", "croft.image.repository=registry.example.org/croft", "--set", "croft.platform.clusterName=demo", "--set-json", "croft.platform.nodeClass={\"kwok\":{}}")
 		if made.status != 0 || !strings.Contains(made.stdout, "kind: Platform") {
 			t.Errorf("as a dependency, with %s: %s", values, made)
 		}
 	}
-	if refused := helm(t, nil, "template", "croft", chart); refused.status == 0 || !strings.Contains(refused.stderr, "image.repository: no image") {
+	if refused := runHelm(t, nil, "template", "croft", chart); refused.status == 0 || !strings.Contains(refused.stderr, "image.repository: no image") {
 		t.Errorf("without an image: %s", refused)
 	}
-	made := template(t, "-f", write(t, `
+	made := renderChart(t, "-f", writeTempFile(t, `
 image: {digest: "sha256:01", pullPolicy: Always, pullSecrets: [{name: registry}]}
 operator:
   replicas: 3
@@ -225,7 +225,7 @@ operator:
   nodeSelector: {example.org/c: d}
   tolerations: [{key: CriticalAddonsOnly, operator: Exists}]
 `))
-	deployment := objectsOf(t, made)["apps/v1, Kind=Deployment croft-system/croft"]
+	deployment := parseChartObjects(t, made)["apps/v1, Kind=Deployment croft-system/croft"]
 	want := map[string]any{}
 	if err := yaml.Unmarshal([]byte(`
 replicas: 3
@@ -257,7 +257,7 @@ resources: {requests: {cpu: 7m, memory: 128Mi}, limits: {memory: 1Gi}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the Deployment (-want +got):\n%s", diff)
 	}
-	inside := objectsOf(t, template(t, "--namespace", "croft-system"))
+	inside := parseChartObjects(t, renderChart(t, "--namespace", "croft-system"))
 	if _, has := inside["/v1, Kind=Namespace /croft-system"]; has {
 		t.Error("a release in croft-system has the namespace, which is there before it, as an object")
 	}

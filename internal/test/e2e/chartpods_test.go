@@ -54,9 +54,9 @@ type podProcess struct {
 // idle.
 func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 	t.Helper()
-	binary := croftBinary(t)
+	binary := findCroftBinary(t)
 	if _, err := sandbox.FindTool("croft-image.tar"); err == nil {
-		binary = imageBinary(t)
+		binary = extractBinary(t)
 	}
 	r := &podRunner{cluster: c, binary: binary, dir: t.TempDir(), others: others, running: map[string]*podProcess{}}
 	ctx, stop := context.WithCancel(t.Context())
@@ -66,7 +66,7 @@ func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 		// Pdeathsig kills a child when the thread that started it ends.
 		runtime.LockOSThread()
 		for ctx.Err() == nil {
-			if err := r.sync(ctx); err != nil && ctx.Err() == nil {
+			if err := r.syncPods(ctx); err != nil && ctx.Err() == nil {
 				t.Logf("the pods of %s: %v", v1alpha1.SystemNamespace, err)
 			}
 			select {
@@ -87,8 +87,8 @@ func (c *cluster) runPods(t testing.TB, others ...string) *podRunner {
 	return r
 }
 
-// sync starts new pods, ends deleted ones, and reports the status of the others.
-func (r *podRunner) sync(ctx context.Context) error {
+// syncPods starts new pods, ends deleted ones, and reports the status of the others.
+func (r *podRunner) syncPods(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var pods corev1.PodList
@@ -105,12 +105,12 @@ func (r *podRunner) sync(ctx context.Context) error {
 		p := r.running[pod.Name]
 		if p == nil {
 			var err error
-			if p, err = r.start(ctx, pod); err != nil {
+			if p, err = r.startPod(ctx, pod); err != nil {
 				return err
 			}
 			r.running[pod.Name] = p
 		}
-		if err := r.report(ctx, pod, p); err != nil {
+		if err := r.reportStatus(ctx, pod, p); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
@@ -125,16 +125,16 @@ func (r *podRunner) sync(ctx context.Context) error {
 	return nil
 }
 
-func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, error) {
+func (r *podRunner) startPod(ctx context.Context, pod *corev1.Pod) (*podProcess, error) {
 	container := pod.Spec.Containers[0]
-	kubeconfig, err := r.tokenOf(ctx, pod)
+	kubeconfig, err := r.writePodKubeconfig(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
 	args, p := slices.Clone(container.Args), &podProcess{ended: make(chan error, 1), idle: slices.Contains(r.others, container.Image)}
 	if container.ReadinessProbe != nil && !p.idle {
 		// Each pod has its own address, but these processes share the machine's.
-		if p.health, err = probedAddress(); err != nil {
+		if p.health, err = findProbeAddress(); err != nil {
 			return nil, err
 		}
 		args = append(args, "--health-addr="+p.health, "--metrics-addr=0")
@@ -143,7 +143,7 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, er
 	if p.idle {
 		p.Cmd = exec.Command("sleep", "infinity")
 	}
-	p.SysProcAttr = dieWithParent()
+	p.SysProcAttr = killWithParent()
 	p.Env = []string{"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name}
 	for _, e := range container.Env {
 		p.Env = append(p.Env, e.Name+"="+e.Value)
@@ -162,8 +162,8 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*podProcess, er
 	return p, nil
 }
 
-// tokenOf writes a kubeconfig with a token of the pod's service account.
-func (r *podRunner) tokenOf(ctx context.Context, pod *corev1.Pod) (string, error) {
+// writePodKubeconfig writes a kubeconfig with a token of the pod's service account.
+func (r *podRunner) writePodKubeconfig(ctx context.Context, pod *corev1.Pod) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
 	request := &authenticationv1.TokenRequest{}
 	if err := r.admin.SubResource("token").Create(ctx, account, request); err != nil {
@@ -180,8 +180,8 @@ func (r *podRunner) tokenOf(ctx context.Context, pod *corev1.Pod) (string, error
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// report writes the pod's status as a kubelet does.
-func (r *podRunner) report(ctx context.Context, pod *corev1.Pod, p *podProcess) error {
+// reportStatus writes the pod's status as a kubelet does.
+func (r *podRunner) reportStatus(ctx context.Context, pod *corev1.Pod, p *podProcess) error {
 	now, before := metav1.Now(), pod.DeepCopy()
 	container := corev1.ContainerStatus{Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image}
 	select {
@@ -194,7 +194,7 @@ func (r *podRunner) report(ctx context.Context, pod *corev1.Pod, p *podProcess) 
 		}
 		container.State.Terminated = terminated
 	default:
-		ready := p.idle || p.health != "" && probe("http://"+p.health+pod.Spec.Containers[0].ReadinessProbe.HTTPGet.Path)
+		ready := p.idle || p.health != "" && sendProbe("http://"+p.health+pod.Spec.Containers[0].ReadinessProbe.HTTPGet.Path)
 		if pod.Status.Phase == corev1.PodRunning && pod.Status.ContainerStatuses[0].Ready == ready {
 			return nil
 		}
@@ -213,8 +213,8 @@ func (r *podRunner) report(ctx context.Context, pod *corev1.Pod, p *podProcess) 
 	return r.admin.Status().Patch(ctx, pod, client.MergeFrom(before))
 }
 
-// probe requests a URL as a kubelet's HTTP probe does.
-func probe(url string) bool {
+// sendProbe requests a URL as a kubelet's HTTP probe does.
+func sendProbe(url string) bool {
 	answer, err := (&http.Client{Timeout: time.Second}).Get(url)
 	if err != nil {
 		return false
@@ -223,8 +223,8 @@ func probe(url string) bool {
 	return answer.StatusCode < http.StatusBadRequest
 }
 
-// probedAddress returns a local address that is not in use.
-func probedAddress() (string, error) {
+// findProbeAddress returns a local address that is not in use.
+func findProbeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("a port: %w", err)
@@ -232,8 +232,8 @@ func probedAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// started returns the pods that were started, each as service account and image.
-func (r *podRunner) started() []string {
+// listStarted returns the pods that were started, each as service account and image.
+func (r *podRunner) listStarted() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.ran)

@@ -27,41 +27,41 @@ import (
 // account and no others.
 func TestChart(t *testing.T) {
 	sandbox.Thorough(t) // it needs bin/helm; TestTwoTenants tests the same objects from croft install
-	c := start(t, sandbox.Options{Components: append(slices.Clone(sandbox.WithControllers), "karpenter")})
+	c := startSandbox(t, sandbox.Options{Components: append(slices.Clone(sandbox.WithControllers), "karpenter")})
 	c.env = append(c.env, "KUBECONFIG="+c.Kubeconfig)
 	// The sandbox comes with the CRDs: unless they are deleted, the chart's own are not
 	// installed.
-	c.kubectl(t, "", append([]string{"delete", "crd"}, croftKinds(t)...)...).exits(t, 0)
+	c.runKubectl(t, "", append([]string{"delete", "crd"}, listChartKinds(t)...)...).expectExit(t, 0)
 	pods := c.runPods(t)
-	values := read(t, example("two-tenants.yaml"))
+	values := readRepositoryFile(t, getExamplePath("two-tenants.yaml"))
 	release := func(command string, args ...string) outcome {
-		return helm(t, c.env, append([]string{command, "croft"}, args...)...).exits(t, 0)
+		return runHelm(t, c.env, append([]string{command, "croft"}, args...)...).expectExit(t, 0)
 	}
 	with := func(values string) []string {
-		return append([]string{chart, "-f", write(t, values), "--wait", "--timeout", patience.String()}, chartImageValues...)
+		return append([]string{chart, "-f", writeTempFile(t, values), "--wait", "--timeout", patience.String()}, chartImageValues...)
 	}
 
 	release("install", with(values)...)
-	if ran := pods.started(); !slices.Equal(ran, []string{"croft " + chartImage, "croft " + chartImage}) {
+	if ran := pods.listStarted(); !slices.Equal(ran, []string{"croft " + chartImage, "croft " + chartImage}) {
 		t.Errorf("the pods that ran are %v", ran)
 	}
 	for _, team := range teams {
-		c.isReady(t, team.tenant)
+		c.awaitTenantReady(t, team.tenant)
 	}
-	c.attacksHold(t)
-	says(t, c.croft(t, "install").exits(t, 1), "release croft in namespace default")
-	uids := c.namespaceUIDs(t)
+	c.expectWallsHold(t)
+	expectOutput(t, c.runCroft(t, "install").expectExit(t, 1), "release croft in namespace default")
+	uids := c.listNamespaceUIDs(t)
 
 	t.Run("upgrade", func(t *testing.T) {
-		c.age(t) // like the CRD of an older version
+		c.removeField(t) // like the CRD of an older version
 		release("upgrade", with(strings.Replace(values, "  tenant-a:\n", "  tenant-a:\n    costCode: org7\n    namespaces: [tenant-a, tenant-a-ci]\n", 1))...)
-		if ran := pods.started(); !slices.Contains(ran, "croft-kinds "+chartImage) {
+		if ran := pods.listStarted(); !slices.Contains(ran, "croft-kinds "+chartImage) {
 			t.Errorf("no Job has upgraded the kinds: %v", ran)
 		}
-		if missing := c.missing(t); missing {
+		if missing := c.isFieldMissing(t); missing {
 			t.Error("the kinds are as they were")
 		}
-		c.isReady(t, teams[0].tenant)
+		c.awaitTenantReady(t, teams[0].tenant)
 		for _, name := range []string{"tenant-a", "tenant-a-ci"} {
 			namespace := &corev1.Namespace{}
 			if err := c.admin.Get(t.Context(), client.ObjectKey{Name: name}, namespace); err != nil || namespace.Labels[v1alpha1.CostCodeLabel] != "org7" {
@@ -71,7 +71,7 @@ func TestChart(t *testing.T) {
 	})
 	t.Run("rollback", func(t *testing.T) {
 		release("rollback", "1", "--wait", "--timeout", patience.String())
-		c.isReady(t, teams[0].tenant)
+		c.awaitTenantReady(t, teams[0].tenant)
 		tenant := &v1alpha1.Tenant{}
 		if err := c.admin.Get(t.Context(), client.ObjectKey{Name: teams[0].tenant}, tenant); err != nil {
 			t.Fatal(err)
@@ -79,13 +79,13 @@ func TestChart(t *testing.T) {
 		if len(tenant.Spec.Namespaces) > 0 {
 			t.Errorf("the tenant's namespaces are %v, as before the rollback", tenant.Spec.Namespaces)
 		}
-		if c.missing(t) {
+		if c.isFieldMissing(t) {
 			t.Error("the kinds are older than what is stored")
 		}
 	})
 	t.Run("uninstall", func(t *testing.T) {
 		release("uninstall", "--wait", "--timeout", patience.String())
-		eventually(t, moments, "the operator to go", func(ctx context.Context) error {
+		awaitCondition(t, moments, "the operator to go", func(ctx context.Context) error {
 			err := c.admin.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: "croft"}, &appsv1.Deployment{})
 			if !apierrors.IsNotFound(err) {
 				return fmt.Errorf("it is there: %w", err)
@@ -102,7 +102,7 @@ func TestChart(t *testing.T) {
 				t.Errorf("%d network policies stand in %s: %v", len(policies.Items), team.tenant, err)
 			}
 		}
-		for name, uid := range c.namespaceUIDs(t) {
+		for name, uid := range c.listNamespaceUIDs(t) {
 			if was, ok := uids[name]; ok && was != uid {
 				t.Errorf("namespace %s is another one", name)
 			}
@@ -111,30 +111,30 @@ func TestChart(t *testing.T) {
 		if len(uids) > 0 {
 			t.Errorf("namespaces went: %v", uids)
 		}
-		c.attacksHold(t)
+		c.expectWallsHold(t)
 	})
 	t.Run("install again", func(t *testing.T) {
 		// The CRDs still exist, and croft-kinds has written them since Helm did.
-		newer := append([]string{c.newerChart(t)}, with(values)[1:]...)
-		conflict := helm(t, c.env, append([]string{"install", "croft"}, newer...)...).exits(t, 1)
-		says(t, conflict, `conflict with "croft"`)
+		newer := append([]string{c.copyNewerChart(t)}, with(values)[1:]...)
+		conflict := runHelm(t, c.env, append([]string{"install", "croft"}, newer...)...).expectExit(t, 1)
+		expectOutput(t, conflict, `conflict with "croft"`)
 		release("install", append(newer, "--force-conflicts")...)
 		for _, team := range teams {
-			c.isReady(t, team.tenant)
+			c.awaitTenantReady(t, team.tenant)
 		}
 	})
-	t.Run("take the walls down", c.takeDown)
+	t.Run("take the walls down", c.uninstallByNotes)
 }
 
-// newerChart returns a copy of the chart in which a CRD has another description.
-func (c *cluster) newerChart(t *testing.T) string {
+// copyNewerChart returns a copy of the chart in which a CRD has another description.
+func (c *cluster) copyNewerChart(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "croft")
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, chart))); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join("crds", "tenants.croft.dev.yaml")
-	definition := read(t, filepath.Join(chart, file))
+	definition := readRepositoryFile(t, filepath.Join(chart, file))
 	newer := strings.Replace(definition, "description: ", "description: In a newer version, ", 1)
 	if newer == definition {
 		t.Fatal("the kind has no description")
@@ -145,8 +145,8 @@ func (c *cluster) newerChart(t *testing.T) string {
 	return dir
 }
 
-// croftKinds returns the names of the chart's CRDs.
-func croftKinds(t testing.TB) []string {
+// listChartKinds returns the names of the chart's CRDs.
+func listChartKinds(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, chart, "crds", "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -158,19 +158,19 @@ func croftKinds(t testing.TB) []string {
 	return files
 }
 
-// takeDown follows the chart's notes, and fails if an object of croft is left.
-func (c *cluster) takeDown(t *testing.T) {
-	notes := helm(t, c.env, "get", "notes", "croft").exits(t, 0).stdout
+// uninstallByNotes follows the chart's notes, and fails if an object of croft is left.
+func (c *cluster) uninstallByNotes(t *testing.T) {
+	notes := runHelm(t, c.env, "get", "notes", "croft").expectExit(t, 0).stdout
 	commands := 0
 	for line := range strings.Lines(notes) {
 		line, _, _ = strings.Cut(line, "#")
 		switch words := strings.Fields(line); {
 		case strings.HasPrefix(line, "  kubectl delete"):
 			commands++
-			c.kubectl(t, "", words[1:]...).exits(t, 0)
+			c.runKubectl(t, "", words[1:]...).expectExit(t, 0)
 		case strings.HasPrefix(line, "  helm uninstall"):
 			commands++
-			helm(t, c.env, append(words[1:], "--wait", "--timeout", patience.String())...).exits(t, 0)
+			runHelm(t, c.env, append(words[1:], "--wait", "--timeout", patience.String())...).expectExit(t, 0)
 		}
 	}
 	if commands < 8 {
@@ -178,20 +178,20 @@ func (c *cluster) takeDown(t *testing.T) {
 	}
 	// Namespaces are kept on purpose. croft's CRDs are deleted, but kubectl may have them
 	// cached.
-	kinds := c.kubectl(t, "", "api-resources", "--verbs=list,delete", "-o", "name").exits(t, 0).stdout
+	kinds := c.runKubectl(t, "", "api-resources", "--verbs=list,delete", "-o", "name").expectExit(t, 0).stdout
 	all := strings.Join(slices.DeleteFunc(strings.Fields(kinds), func(kind string) bool {
 		return kind == "namespaces" || strings.HasSuffix(kind, "."+v1alpha1.GroupVersion.Group)
 	}), ",")
-	left := c.kubectl(t, "", "get", all, "-A", "-l", "app.kubernetes.io/managed-by=croft", "-o", "name").exits(t, 0)
+	left := c.runKubectl(t, "", "get", all, "-A", "-l", "app.kubernetes.io/managed-by=croft", "-o", "name").expectExit(t, 0)
 	if left.stdout != "" {
 		t.Errorf("what is left of croft:\n%s", left.stdout)
 	}
 }
 
-// isReady waits until a tenant is Ready.
-func (c *cluster) isReady(t testing.TB, name string) {
+// awaitTenantReady waits until a tenant is Ready.
+func (c *cluster) awaitTenantReady(t testing.TB, name string) {
 	t.Helper()
-	eventually(t, patience, "tenant "+name+" to be Ready", func(ctx context.Context) error {
+	awaitCondition(t, patience, "tenant "+name+" to be Ready", func(ctx context.Context) error {
 		tenant := &v1alpha1.Tenant{}
 		if err := c.admin.Get(ctx, client.ObjectKey{Name: name}, tenant); err != nil {
 			return err
@@ -205,20 +205,20 @@ func (c *cluster) isReady(t testing.TB, name string) {
 	})
 }
 
-// attacksHold fails unless attacks from inside each tenant are refused and legitimate requests
+// expectWallsHold fails unless attacks from inside each tenant are refused and legitimate requests
 // succeed.
-func (c *cluster) attacksHold(t testing.TB) {
+func (c *cluster) expectWallsHold(t testing.TB) {
 	t.Helper()
 	for _, team := range teams {
-		c.croft(t, "verify", "--tenant", team.tenant, "--attack", "tolerate-later,run-a-pod,be-called-by-other-tenant").exits(t, 0)
+		c.runCroft(t, "verify", "--tenant", team.tenant, "--attack", "tolerate-later,run-a-pod,be-called-by-other-tenant").expectExit(t, 0)
 	}
 }
 
 // old is a field of Tenants that the CRD of an older version does not have.
 const old = "costCode"
 
-// age removes the field from the CRD.
-func (c *cluster) age(t testing.TB) {
+// removeField removes the field from the CRD.
+func (c *cluster) removeField(t testing.TB) {
 	t.Helper()
 	patch := `[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/` + old + `"}]`
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -226,13 +226,13 @@ func (c *cluster) age(t testing.TB) {
 	if err := c.admin.Patch(t.Context(), definition, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
-	if !c.missing(t) {
+	if !c.isFieldMissing(t) {
 		t.Fatal("the kind is not older")
 	}
 }
 
-// missing reports whether the CRD lacks the field.
-func (c *cluster) missing(t testing.TB) bool {
+// isFieldMissing reports whether the CRD lacks the field.
+func (c *cluster) isFieldMissing(t testing.TB) bool {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "tenants.croft.dev"}, definition); err != nil {
@@ -247,10 +247,10 @@ func (c *cluster) missing(t testing.TB) bool {
 func TestChartFromGit(t *testing.T) {
 	sandbox.Thorough(t) // it downloads the definitions
 	t.Parallel()
-	c := start(t, sandbox.Options{Components: sandbox.APIOnly})
+	c := startSandbox(t, sandbox.Options{Components: sandbox.APIOnly})
 	if err := c.InstallCRDs(t.Context(), sandbox.Flux); err != nil {
 		t.Fatal(err)
 	}
-	create(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flux-system"}})
-	c.kubectl(t, "", "apply", "--server-side", "--validate=strict", "-f", example("gitops/helmrelease.yaml")).exits(t, 0)
+	createObjects(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "flux-system"}})
+	c.runKubectl(t, "", "apply", "--server-side", "--validate=strict", "-f", getExamplePath("gitops/helmrelease.yaml")).expectExit(t, 0)
 }

@@ -36,8 +36,8 @@ type cniNode struct {
 	zone map[string]v1alpha1.SecondaryNetworkZone
 }
 
-// inNamespaces runs the test in a process that has network and mount namespaces of its own.
-func inNamespaces(t *testing.T) {
+// runInNamespaces runs the test in a process that has network and mount namespaces of its own.
+func runInNamespaces(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "unshare", "--net", "--mount", "ip", "link", "add", "name", "near", "type", "veth", "peer", "name", "far").CombinedOutput(); err != nil {
 		t.Skipf("needs the right to make network namespaces and veth pairs in them: %v: %s", err, out)
 	}
@@ -50,44 +50,44 @@ func inNamespaces(t *testing.T) {
 	}
 }
 
-// command runs a command of the node's operating system.
-func (n *cniNode) command(t *testing.T, args ...string) string {
+// runCommand runs a command of the node's operating system.
+func (n *cniNode) runCommand(t *testing.T, args ...string) string {
 	t.Helper()
-	return run(t, exec.CommandContext(t.Context(), args[0], args[1:]...), "").exits(t, 0).stdout
+	return runCommand(t, exec.CommandContext(t.Context(), args[0], args[1:]...), "").expectExit(t, 0).stdout
 }
 
-// prepare sets up the node. The far end of each interface represents the VPC, and has the
+// prepareNode sets up the node. The far end of each interface represents the VPC, and has the
 // address of the gateway in every zone.
-func (n *cniNode) prepare(t *testing.T) {
+func (n *cniNode) prepareNode(t *testing.T) {
 	etc := filepath.Join(n.dir, "etc")
-	n.command(t, "cp", "-a", "/etc", etc)
-	n.command(t, "mount", "--bind", etc, "/etc")
-	t.Cleanup(func() { n.unmount(t, "/etc") })
+	n.runCommand(t, "cp", "-a", "/etc", etc)
+	n.runCommand(t, "mount", "--bind", etc, "/etc")
+	t.Cleanup(func() { n.unmountPath(t, "/etc") })
 	for _, dir := range []string{"/etc/cni/net.d/whereabouts.d", "/etc/cni/net.d/croft.d"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n.command(t, "ip", "link", "set", "lo", "up")
+	n.runCommand(t, "ip", "link", "set", "lo", "up")
 	for network, gateways := range map[string][]string{"n4": {"10.0.4.1/24", "10.0.5.1/24"}, "n6": {"10.0.6.1/24", "10.0.7.1/24"}} {
-		n.command(t, "ip", "link", "add", "name", "eth-"+network, "type", "veth", "peer", "name", "vpc-"+network)
-		n.command(t, "ip", "link", "property", "add", "dev", "eth-"+network, "altname", secondary.LinkName(network))
-		n.command(t, "ip", "link", "set", "vpc-"+network, "up")
+		n.runCommand(t, "ip", "link", "add", "name", "eth-"+network, "type", "veth", "peer", "name", "vpc-"+network)
+		n.runCommand(t, "ip", "link", "property", "add", "dev", "eth-"+network, "altname", secondary.LinkName(network))
+		n.runCommand(t, "ip", "link", "set", "vpc-"+network, "up")
 		for _, gateway := range gateways {
-			n.command(t, "ip", "address", "add", gateway, "dev", "vpc-"+network)
+			n.runCommand(t, "ip", "address", "add", gateway, "dev", "vpc-"+network)
 		}
 	}
 }
 
-// unmount undoes a mount when the test has ended, so that its directory can be removed.
-func (n *cniNode) unmount(t *testing.T, path string) {
+// unmountPath undoes a mount when the test has ended, so that its directory can be removed.
+func (n *cniNode) unmountPath(t *testing.T, path string) {
 	if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "umount", "--lazy", path).CombinedOutput(); err != nil {
 		t.Errorf("umount %s: %v: %s", path, err, out)
 	}
 }
 
-// binaries returns the directory in which `make cni` builds the plugins.
-func binaries(t *testing.T) string {
+// findCNIBinaries returns the directory in which `make cni` builds the plugins.
+func findCNIBinaries(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "bin", "cni"))
 	if err == nil {
@@ -99,17 +99,17 @@ func binaries(t *testing.T) string {
 	return path
 }
 
-// plugins installs Multus and whereabouts from their own manifests, with only the rights in
+// installPlugins installs Multus and whereabouts from their own manifests, with only the rights in
 // these, and configures them as their DaemonSets do.
-func (n *cniNode) plugins(t *testing.T) {
+func (n *cniNode) installPlugins(t *testing.T) {
 	for _, name := range []string{"multus", "whereabouts"} {
-		n.kubectl(t, "", "apply", "-f", filepath.Join(binaries(t), name+".yaml")).exits(t, 0)
+		n.runKubectl(t, "", "apply", "-f", filepath.Join(findCNIBinaries(t), name+".yaml")).expectExit(t, 0)
 		n.writeKubeconfig(t, name, filepath.Join("/etc/cni/net.d", name+".d", name+".kubeconfig"))
 	}
 	multus, err := json.Marshal(map[string]any{
 		"cniVersion": "0.3.1", "name": "multus", "type": "multus",
 		"kubeconfig": "/etc/cni/net.d/multus.d/multus.kubeconfig", "cniDir": filepath.Join(n.dir, "multus"),
-		"confDir": "/etc/cni/net.d", "binDir": binaries(t),
+		"confDir": "/etc/cni/net.d", "binDir": findCNIBinaries(t),
 		"delegates": []any{map[string]any{
 			"cniVersion": "0.3.1", "name": "cluster", "type": "bridge", "bridge": "cluster0", "isGateway": true,
 			"ipam": map[string]any{"type": "host-local", "dataDir": filepath.Join(n.dir, "cluster"), "subnet": "10.244.0.0/24"},
@@ -128,7 +128,7 @@ func (n *cniNode) writeKubeconfig(t *testing.T, account, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := strings.TrimSpace(n.kubectl(t, "", "create", "token", account, "-n", "kube-system").exits(t, 0).stdout)
+	token := strings.TrimSpace(n.runKubectl(t, "", "create", "token", account, "-n", "kube-system").expectExit(t, 0).stdout)
 	for _, user := range config.AuthInfos {
 		user.ClientCertificate, user.ClientKey, user.ClientCertificateData, user.ClientKeyData = "", "", nil, nil
 		user.Token = token
@@ -141,13 +141,13 @@ func (n *cniNode) writeKubeconfig(t *testing.T, account, path string) {
 	}
 }
 
-// pod creates a Deployment as a member of the tenant, and returns its pod. It also writes the
+// createPod creates a Deployment as a member of the tenant, and returns its pod. It also writes the
 // zone files of the pod's node, as croft's agent does.
-func (n *cniNode) pod(t *testing.T) *corev1.Pod {
-	deployment, _ := nginxes("core", 1)
+func (n *cniNode) createPod(t *testing.T) *corev1.Pod {
+	deployment, _ := newNginxDeployment("core", 1)
 	deployment.Spec.Template.Annotations = map[string]string{v1alpha1.NetworksAnnotation: "n4, n6"}
-	create(t, n.member(t, "core-devs"), deployment)
-	pod := &n.running(t, "core", 1)[0]
+	createObjects(t, n.newMemberClient(t, "core-devs"), deployment)
+	pod := &n.awaitRunningPods(t, "core", 1)[0]
 	if got := pod.Annotations["k8s.v1.cni.cncf.io/networks"]; strings.ReplaceAll(got, " ", "") != "n4,n6" {
 		t.Errorf("the pod asks Multus for %q, not for n4 and n6", got)
 	}
@@ -181,28 +181,28 @@ func (n *cniNode) writeZoneFiles(t *testing.T) {
 	}
 }
 
-// call calls Multus for a pod, as a container runtime does.
-func (n *cniNode) call(t *testing.T, verb string, pod *corev1.Pod, container, namespace string) error {
+// callMultus calls Multus for a pod, as a container runtime does.
+func (n *cniNode) callMultus(t *testing.T, verb string, pod *corev1.Pod, container, namespace string) error {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries(t), "multus"))
+	cmd := exec.CommandContext(t.Context(), filepath.Join(findCNIBinaries(t), "multus"))
 	cmd.Env = append(os.Environ(), "CNI_COMMAND="+verb, "CNI_CONTAINERID="+container, "CNI_NETNS="+namespace, "CNI_IFNAME=eth0",
-		"CNI_PATH="+binaries(t), fmt.Sprintf("CNI_ARGS=IgnoreUnknown=true;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;K8S_POD_UID=%s",
+		"CNI_PATH="+findCNIBinaries(t), fmt.Sprintf("CNI_ARGS=IgnoreUnknown=true;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;K8S_POD_UID=%s",
 			pod.Namespace, pod.Name, container, pod.UID))
-	out := run(t, cmd, n.multus)
+	out := runCommand(t, cmd, n.multus)
 	if out.status != 0 {
 		return errors.New(out.String())
 	}
 	return nil
 }
 
-// sandboxed creates the network namespace of a pod's sandbox, and returns its path.
-func (n *cniNode) sandboxed(t *testing.T, name string) string {
+// createNetworkNamespace creates the network namespace of a pod's sandbox, and returns its path.
+func (n *cniNode) createNetworkNamespace(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(n.dir, name)
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n.command(t, "unshare", "--net="+path, "ip", "link", "set", "lo", "up")
-	t.Cleanup(func() { n.unmount(t, path) })
+	n.runCommand(t, "unshare", "--net="+path, "ip", "link", "set", "lo", "up")
+	t.Cleanup(func() { n.unmountPath(t, path) })
 	return path
 }

@@ -14,8 +14,9 @@ import (
 // envCroft is the environment variable with a croft binary to use instead of the repository's.
 const envCroft = "CROFT_BIN"
 
-// croftBinary returns the path of the croft binary, as sandbox.FindBinary does for croft-sandbox.
-func croftBinary(t testing.TB) string {
+// findCroftBinary returns the path of the croft binary, as sandbox.FindBinary does for
+// croft-sandbox.
+func findCroftBinary(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(envCroft)
 	if path == "" {
@@ -37,8 +38,8 @@ type outcome struct {
 	status                  int
 }
 
-// exits ends the test unless the command exited with the status.
-func (o outcome) exits(t testing.TB, status int) outcome {
+// expectExit ends the test unless the command exited with the status.
+func (o outcome) expectExit(t testing.TB, status int) outcome {
 	t.Helper()
 	if o.status != status {
 		t.Fatalf("exit status %d, want %d: %s", o.status, status, o)
@@ -51,46 +52,46 @@ func (o outcome) String() string {
 	return "$ " + o.command + "\n--- stdout\n" + o.stdout + "--- stderr\n" + o.stderr
 }
 
-// croft runs croft as the administrator, with an empty standard input.
-func (c *cluster) croft(t testing.TB, args ...string) outcome {
+// runCroft runs croft as the administrator, with an empty standard input.
+func (c *cluster) runCroft(t testing.TB, args ...string) outcome {
 	t.Helper()
-	return c.croftReading(t, "", args...)
+	return c.runCroftWithInput(t, "", args...)
 }
 
-// croftReading runs croft with the given standard input.
-func (c *cluster) croftReading(t testing.TB, input string, args ...string) outcome {
+// runCroftWithInput runs croft with the given standard input.
+func (c *cluster) runCroftWithInput(t testing.TB, input string, args ...string) outcome {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), croftBinary(t), args...)
+	cmd := exec.CommandContext(t.Context(), findCroftBinary(t), args...)
 	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+c.Kubeconfig), c.env...)
-	return run(t, cmd, input)
+	return runCommand(t, cmd, input)
 }
 
-// apply declares a file and waits until everything in it is Ready.
-func (c *cluster) apply(t testing.TB, file string) outcome {
+// applyFile declares a file and waits until everything in it is Ready.
+func (c *cluster) applyFile(t testing.TB, file string) outcome {
 	t.Helper()
-	return c.croft(t, "apply", "-f", file, "--wait-timeout", patience.String()).exits(t, 0)
+	return c.runCroft(t, "apply", "-f", file, "--wait-timeout", patience.String()).expectExit(t, 0)
 }
 
-// declare applies a file's content.
-func (c *cluster) declare(t testing.TB, file string) outcome {
+// applyContent applies a file's content.
+func (c *cluster) applyContent(t testing.TB, file string) outcome {
 	t.Helper()
-	return c.croftReading(t, file, "apply", "-f", "-", "--wait-timeout", patience.String()).exits(t, 0)
+	return c.runCroftWithInput(t, file, "apply", "-f", "-", "--wait-timeout", patience.String()).expectExit(t, 0)
 }
 
-// kubectl runs the sandbox's kubectl as the administrator.
-func (c *cluster) kubectl(t testing.TB, input string, args ...string) outcome {
+// runKubectl runs the sandbox's kubectl as the administrator.
+func (c *cluster) runKubectl(t testing.TB, input string, args ...string) outcome {
 	t.Helper()
-	return run(t, c.sandbox(t, append([]string{"kubectl"}, args...)...), input)
+	return runCommand(t, c.newSandboxCommand(t, append([]string{"kubectl"}, args...)...), input)
 }
 
-// kubeconfigOf writes a kubeconfig for another user, and returns its path.
-func (c *cluster) kubeconfigOf(t testing.TB, user string, groups ...string) string {
+// writeUserKubeconfig writes a kubeconfig for another user, and returns its path.
+func (c *cluster) writeUserKubeconfig(t testing.TB, user string, groups ...string) string {
 	t.Helper()
 	args := []string{"kubeconfig", "--user", user}
 	for _, group := range groups {
 		args = append(args, "--group", group)
 	}
-	issued := run(t, c.sandbox(t, args...), "").exits(t, 0)
+	issued := runCommand(t, c.newSandboxCommand(t, args...), "").expectExit(t, 0)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, []byte(issued.stdout), 0o600); err != nil {
 		t.Fatal(err)
@@ -98,8 +99,8 @@ func (c *cluster) kubeconfigOf(t testing.TB, user string, groups ...string) stri
 	return path
 }
 
-// sandbox returns a command of croft-sandbox for this sandbox.
-func (c *cluster) sandbox(t testing.TB, args ...string) *exec.Cmd {
+// newSandboxCommand returns a command of croft-sandbox for this sandbox.
+func (c *cluster) newSandboxCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := sandbox.FindBinary()
 	if err != nil {
@@ -108,9 +109,9 @@ func (c *cluster) sandbox(t testing.TB, args ...string) *exec.Cmd {
 	return exec.CommandContext(t.Context(), binary, append([]string{"--dir", c.Dir}, args...)...)
 }
 
-// run runs a command in the repository's root. It ends the test only if the command cannot be
-// started.
-func run(t testing.TB, cmd *exec.Cmd, input string) outcome {
+// runCommand runs a command in the repository's root. It ends the test only if the command cannot
+// be started.
+func runCommand(t testing.TB, cmd *exec.Cmd, input string) outcome {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = root, strings.NewReader(input), &stdout, &stderr
@@ -125,8 +126,8 @@ func run(t testing.TB, cmd *exec.Cmd, input string) outcome {
 	}
 }
 
-// write writes a temporary croft.yaml and returns its path.
-func write(t testing.TB, content string) string {
+// writeTempFile writes a temporary croft.yaml and returns its path.
+func writeTempFile(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "croft.yaml")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -135,8 +136,8 @@ func write(t testing.TB, content string) string {
 	return path
 }
 
-// read reads a file of the repository.
-func read(t testing.TB, path string) string {
+// readRepositoryFile reads a file of the repository.
+func readRepositoryFile(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {

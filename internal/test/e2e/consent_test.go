@@ -22,11 +22,11 @@ func (c *cluster) testConsent(t *testing.T) {
 	const calls = "network: {calls: {red: {}}}, "
 	declare := func(red, blue string) {
 		t.Helper()
-		c.declare(t, strings.NewReplacer("red: {", "red: {"+red, "blue: {", "blue: {"+blue).Replace(packetTenants))
+		c.applyContent(t, strings.NewReplacer("red: {", "red: {"+red, "blue: {", "blue: {"+blue).Replace(packetTenants))
 	}
 	assertOpen := func(port int, agreed ...connection) {
 		t.Helper()
-		if wrong := findUndeclared(c.matrix(t, port, "tcp"), agreed...); len(wrong) > 0 {
+		if wrong := findUndeclared(c.expectMatrix(t, port, "tcp"), agreed...); len(wrong) > 0 {
 			t.Errorf("port %d: connections that the declaration does not have: %v", port, wrong)
 		}
 	}
@@ -37,7 +37,7 @@ func (c *cluster) testConsent(t *testing.T) {
 
 	declare(callers, calls)
 	for _, namespace := range packetNamespaces["red"] {
-		eventually(t, moments, "the policy for the caller", func(ctx context.Context) error {
+		awaitCondition(t, moments, "the policy for the caller", func(ctx context.Context) error {
 			key := client.ObjectKey{Namespace: namespace, Name: network.CallerPolicy + "-blue"}
 			return c.admin.Get(ctx, key, &networkingv1.NetworkPolicy{})
 		})
@@ -48,9 +48,9 @@ func (c *cluster) testConsent(t *testing.T) {
 
 	end := time.Now().Add(20 * time.Second).Truncate(time.Second)
 	declare(strings.Replace(callers, "[443]", "[443], until: '"+end.UTC().Format(time.RFC3339)+"'", 1), calls)
-	address := "tcp/" + c.addresses(t, "red", allowed)[0]
-	eventually(t, moments, "the connection to close at its end", func(context.Context) error {
-		outcome, after := c.dial(t, "blue", address)[address], time.Since(end)
+	address := "tcp/" + c.listAddresses(t, "red", allowed)[0]
+	awaitCondition(t, moments, "the connection to close at its end", func(context.Context) error {
+		outcome, after := c.dialFrom(t, "blue", address)[address], time.Since(end)
 		switch {
 		case outcome == "open":
 			return fmt.Errorf("it is open %s after its end", after)
@@ -62,5 +62,5 @@ func (c *cluster) testConsent(t *testing.T) {
 		return nil
 	})
 	assertOpen(allowed)
-	c.declare(t, packetTenants)
+	c.applyContent(t, packetTenants)
 }

@@ -88,7 +88,7 @@ func startCompressed(t *testing.T, c *cluster, from time.Time, prices string) *c
 		cancel()
 		running.Wait()
 	})
-	eventually(t, moments, "the ledger to observe the cluster", func(context.Context) error {
+	awaitCondition(t, moments, "the ledger to observe the cluster", func(context.Context) error {
 		if l.Waiters() < 2 { // it writes its journal and its hours
 			return fmt.Errorf("it does not: %w", l.collector.Check())
 		}

@@ -69,12 +69,12 @@ func newWorkload(namespace, name, cpu, memory string) *appsv1.Deployment {
 func (m *month) createWorkloads() {
 	m.t.Helper()
 	for _, namespace := range []string{"web-a", "api-a", "web-b", "web-c"} {
-		create(m.t, m.admin, newWorkload(namespace, "big", "1200m", "1Gi"), newWorkload(namespace, "small", "70m", "100Mi"))
+		createObjects(m.t, m.admin, newWorkload(namespace, "big", "1200m", "1Gi"), newWorkload(namespace, "small", "70m", "100Mi"))
 		m.replicas[namespace] = map[string]int32{"big": 0, "small": 0}
 	}
 	agent := newWorkload(metav1.NamespaceSystem, "agent", "50m", "64Mi")
 	agent.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	create(m.t, m.admin, &appsv1.DaemonSet{ObjectMeta: agent.ObjectMeta, Spec: appsv1.DaemonSetSpec{Selector: agent.Spec.Selector, Template: agent.Spec.Template}})
+	createObjects(m.t, m.admin, &appsv1.DaemonSet{ObjectMeta: agent.ObjectMeta, Spec: appsv1.DaemonSetSpec{Selector: agent.Spec.Selector, Template: agent.Spec.Template}})
 }
 
 // passMoments lets some seconds pass, as on a cluster that is not compressed.
@@ -83,7 +83,7 @@ func (m *month) passMoments() { m.ledger.pass(m.t, time.Duration(1+m.random.IntN
 // await waits for a condition of the observed objects while time passes.
 func (m *month) await(what string, holds func() error) {
 	m.t.Helper()
-	eventually(m.t, patience, what, func(context.Context) error {
+	awaitCondition(m.t, patience, what, func(context.Context) error {
 		m.passMoments()
 		return holds()
 	})
@@ -169,7 +169,7 @@ func (m *month) replace(before, after string) {
 		m.t.Fatalf("the file has no %q", before)
 	}
 	m.file = changed
-	m.declare(m.t, changed)
+	m.applyContent(m.t, changed)
 }
 
 // passQuietly lets days pass, with few small changes.
@@ -312,7 +312,7 @@ func TestSimulatedMonth(t *testing.T) {
 	t.Parallel()                           // it mostly waits
 	random := rand.New(rand.NewPCG(39, 1)) //nolint:gosec // a test repeats its numbers
 	m := &month{cluster: startWithCroft(t), t: t, file: monthFile, replicas: map[string]map[string]int32{}, random: random}
-	m.declare(t, m.file)
+	m.applyContent(t, m.file)
 	m.createWorkloads()
 	from := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	until := from.AddDate(0, 0, monthDays)

@@ -44,11 +44,11 @@ func TestDashboard(t *testing.T) {
 		name string
 		run  func(*testing.T, *dashboardCluster)
 	}{
-		{"Stranger", dashboardStranger},
-		{"Viewer", dashboardViewer},
-		{"Operator", dashboardOperator},
-		{"PlatformAdmin", dashboardPlatformAdmin},
-		{"Hostile", dashboardHostile},
+		{"Stranger", testDashboardStranger},
+		{"Viewer", testDashboardViewer},
+		{"Operator", testDashboardOperator},
+		{"PlatformAdmin", testDashboardPlatformAdmin},
+		{"Hostile", testDashboardHostile},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, d) })
 	}
@@ -72,23 +72,23 @@ func startDashboard(t *testing.T) *dashboardCluster {
 	t.Helper()
 	findBrowser(t)
 	const declared = "internal/test/e2e/testdata/dashboard/"
-	address := freeAddress(t)
+	address := findFreeAddress(t)
 	d := &dashboardCluster{url: "https://" + address}
 	idp := startOpenID(t, "DASHBOARD_URL="+d.url)
 	c := startWithCroft(t)
-	c.apply(t, declared+"croft.yaml")
-	c.kubectl(t, read(t, declared+"workloads.yaml"), "apply", "-f", "-").exits(t, 0)
+	c.applyFile(t, declared+"croft.yaml")
+	c.runKubectl(t, readRepositoryFile(t, declared+"workloads.yaml"), "apply", "-f", "-").expectExit(t, 0)
 	d.proxiedCluster = addProxy(t, &migratedDocument{cluster: c}, idp, "croft", "dashboard")
 
 	certificate, key := newCertificate(t)
-	d.certificates = write(t, readFile(t, certificate)+idp.authority)
+	d.certificates = writeTempFile(t, readFile(t, certificate)+idp.authority)
 	ledger, ledgerCA := serveLedger(t)
-	d.spawnCroft(t, "croft-dashboard.log", "dashboard", "--ledger", ledger, "--ledger-ca-file", ledgerCA, "--server", d.proxiedCluster.url, "--certificate-authority", write(t, d.authority),
+	d.startCroft(t, "croft-dashboard.log", "dashboard", "--ledger", ledger, "--ledger-ca-file", ledgerCA, "--server", d.proxiedCluster.url, "--certificate-authority", writeTempFile(t, d.authority),
 		"--listen", address, "--tls-cert-file", certificate, "--tls-private-key-file", key, "--public-url", d.url,
 		"--oidc-issuer-url", idp.issuer, "--oidc-ca-file", idp.AuthorityFile, "--oidc-client-id", "dashboard",
-		"--oidc-client-secret-file", write(t, "a secret: 100%"), "--oidc-prompt", "consent")
+		"--oidc-client-secret-file", writeTempFile(t, "a secret: 100%"), "--oidc-prompt", "consent")
 	local := &http.Client{Timeout: moments, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	eventually(t, moments, "the dashboard to listen", func(context.Context) error {
+	awaitCondition(t, moments, "the dashboard to listen", func(context.Context) error {
 		answer, err := local.Get(d.url + "/healthz")
 		if err == nil {
 			answer.Body.Close()
@@ -106,7 +106,7 @@ func startDashboard(t *testing.T) *dashboardCluster {
 func (d *dashboardCluster) forbidDiscovery(t *testing.T) {
 	t.Helper()
 	var binding rbacv1.ClusterRoleBinding
-	d.get(t, "", "system:discovery", &binding)
+	d.getObject(t, "", "system:discovery", &binding)
 	binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts"}}
 	if err := d.admin.Update(t.Context(), &binding); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func (d *dashboardCluster) forbidDiscovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, moments, "discovery to be forbidden", func(context.Context) error {
+	awaitCondition(t, moments, "discovery to be forbidden", func(context.Context) error {
 		_, err := clients.Discovery().ServerGroups()
 		switch {
 		case apierrors.IsForbidden(err):
@@ -134,7 +134,7 @@ func (d *dashboardCluster) forbidDiscovery(t *testing.T) {
 // and gives the pod that it returns a log.
 func (d *dashboardCluster) startPods(t *testing.T) (name string) {
 	t.Helper()
-	eventually(t, patience, "the workloads", func(ctx context.Context) error {
+	awaitCondition(t, patience, "the workloads", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := d.admin.List(ctx, &pods, client.InNamespace("shop"), client.MatchingLabels{"app": "web"}); err != nil {
 			return err
@@ -149,14 +149,14 @@ func (d *dashboardCluster) startPods(t *testing.T) (name string) {
 			return fmt.Errorf("%d pods of web run, want 2", running)
 		}
 		name = pods.Items[0].Name
-		if me := d.croft(t, "me", "-n", "shop"); !strings.Contains(me.stdout, "reports") {
+		if me := d.runCroft(t, "me", "-n", "shop"); !strings.Contains(me.stdout, "reports") {
 			return fmt.Errorf("the refused pods are not reported: %s", me)
 		}
 		return nil
 	})
 	var pod corev1.Pod
-	d.get(t, "shop", name, &pod)
-	kubelet := d.kubeletOf(t, pod.Spec.NodeName)
+	d.getObject(t, "shop", name, &pod)
+	kubelet := d.startKubelet(t, pod.Spec.NodeName)
 	d.writeLog = serveOnce(t, func() { close(kubelet.goOn) })
 	return name
 }
@@ -211,7 +211,7 @@ func serveLedger(t *testing.T) (address, authority string) {
 		_ = json.NewEncoder(w).Encode(makeHistory(r.URL.Query().Get("by"), names[r.URL.Query().Get("by")]))
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, write(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	return server.URL, writeTempFile(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 }
 
 // makeHistory returns the costs of six months, which are the same at each run.
@@ -239,12 +239,12 @@ func makeHistory(by string, names []string) *report.History {
 // day is a day without a change of the clock.
 const day = 24 * time.Hour
 
-// dashboardStranger fails if a user without access sees a tenant.
-func dashboardStranger(t *testing.T, d *dashboardCluster) {
+// testDashboardStranger fails if a user without access sees a tenant.
+func testDashboardStranger(t *testing.T, d *dashboardCluster) {
 	missing := []string{"Not found"}
-	d.browse(t, "joe", []string{"shop", "bank"}, []visit{
+	d.browsePages(t, "joe", []string{"shop", "bank"}, []visit{
 		{Name: "start", Path: "/", shows: []string{"Open a namespace"}},
-		{Name: "a tenant", Steps: []step{typeInto("Name of a namespace of your tenant", "shop"), press("Open")}, status: 404, shows: missing},
+		{Name: "a tenant", Steps: []step{enterText("Name of a namespace of your tenant", "shop"), pressControl("Open")}, status: 404, shows: missing},
 		{Name: "a workload", Path: "/namespaces/shop/workloads/deployment/web", status: 404, shows: missing},
 		{Name: "a form", Path: "/namespaces/shop/try", status: 404, shows: missing},
 		{Name: "tenants", Path: "/tenants", status: 404, shows: missing},
@@ -253,25 +253,25 @@ func dashboardStranger(t *testing.T, d *dashboardCluster) {
 		{Name: "walls", Path: "/walls", status: 404, shows: missing},
 		{Name: "costs", Path: "/namespaces/shop/cost", status: 404, shows: missing},
 		{Name: "elevations", Path: "/namespaces/shop/elevations", status: 404, shows: missing},
-		{Name: "log out", Steps: []step{press("Log out")}, Leaves: true},
+		{Name: "log out", Steps: []step{pressControl("Log out")}, Leaves: true},
 		{Name: "after the logout", Path: "/", shows: []string{"Log in at your identity provider"}},
 	})
 }
 
-// dashboardViewer fails if a viewer changes a workload, or is not shown the cluster's refusal.
-func dashboardViewer(t *testing.T, d *dashboardCluster) {
+// testDashboardViewer fails if a viewer changes a workload, or is not shown the cluster's refusal.
+func testDashboardViewer(t *testing.T, d *dashboardCluster) {
 	const web = "/namespaces/shop/workloads/deployment/web"
 	forbidden := []string{"The cluster refuses this", `User "oidc:jane" cannot patch resource "deployments"`}
-	d.browse(t, "jane", []string{"bank", "loans", "Run a command"}, append(d.listPages(),
-		visit{Name: "restart", Path: web, Steps: []step{press("Restart")}, shows: forbidden},
-		visit{Name: "scale", Path: web, Steps: []step{typeInto("Replicas", "7"), press("Scale")}, shows: forbidden},
-		visit{Name: "try", Path: "/namespaces/shop/try", Steps: []step{typeInto("Manifests in YAML or JSON", triedManifests), press("Try")},
+	d.browsePages(t, "jane", []string{"bank", "loans", "Run a command"}, append(d.listPages(),
+		visit{Name: "restart", Path: web, Steps: []step{pressControl("Restart")}, shows: forbidden},
+		visit{Name: "scale", Path: web, Steps: []step{enterText("Replicas", "7"), pressControl("Scale")}, shows: forbidden},
+		visit{Name: "try", Path: "/namespaces/shop/try", Steps: []step{enterText("Manifests in YAML or JSON", triedManifests), pressControl("Try")},
 			shows: []string{"2 of 2 objects refused", `User "oidc:jane" cannot create resource`}},
-		visit{Name: "too short", Path: "/namespaces/shop/elevations", Steps: []step{typeInto("Duration, at least 15m", "5m"), typeInto(reasonLabel, "INC-41"), press("Request")},
+		visit{Name: "too short", Path: "/namespaces/shop/elevations", Steps: []step{enterText("Duration, at least 15m", "5m"), enterText(reasonLabel, "INC-41"), pressControl("Request")},
 			shows: []string{"the duration must be between 15m and 24h"}},
-		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{typeInto(reasonLabel, "INC-42: the queue is stuck"), press("Request")},
+		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{enterText(reasonLabel, "INC-42: the queue is stuck"), pressControl("Request")},
 			shows: []string{"oidc:jane requests the role operator in namespace shop for 1h: INC-42: the queue is stuck"}},
-		visit{Name: "requested", Steps: []step{press("Request")}, shows: []string{"Pending", "INC-42"}},
+		visit{Name: "requested", Steps: []step{pressControl("Request")}, shows: []string{"Pending", "INC-42"}},
 		visit{Name: "another tenant", Path: "/namespaces/bank", status: 404, shows: []string{"Not found"}},
 	))
 	if web := d.getDeployment(t); *web.Spec.Replicas != 2 || web.Spec.Template.Annotations != nil {
@@ -279,36 +279,37 @@ func dashboardViewer(t *testing.T, d *dashboardCluster) {
 	}
 }
 
-// dashboardOperator fails if an operator cannot restart and scale a workload and try a manifest.
-func dashboardOperator(t *testing.T, d *dashboardCluster) {
+// testDashboardOperator fails if an operator cannot restart and scale a workload and try a
+// manifest.
+func testDashboardOperator(t *testing.T, d *dashboardCluster) {
 	const web = "/namespaces/shop/workloads/deployment/web"
 	change := d.serveChange(t)
-	d.browse(t, "ann", []string{"bank", "loans"}, append(d.listPages(),
-		visit{Name: "command", Path: "/namespaces/shop/workloads/pod/" + d.pod, Steps: []step{typeInto("Command", "echo it's"), press("Run")}, Screenshot: true, shows: []string{
+	d.browsePages(t, "ann", []string{"bank", "loans"}, append(d.listPages(),
+		visit{Name: "command", Path: "/namespaces/shop/workloads/pod/" + d.pod, Steps: []step{enterText("Command", "echo it's"), pressControl("Run")}, Screenshot: true, shows: []string{
 			"The command ended with exit code 3", `["sh" "-c" "echo it's"]`, `<b>\x1b[31mfailed\u200b`, "kubectl exec pod/" + d.pod + ` -c nginx -n shop -- sh -c 'echo it'\''s'`,
 		}},
-		visit{Name: "command again", Steps: []step{press("Run")}, shows: []string{`["sh" "-c" "echo it's"]`}},
-		visit{Name: "after the command", Steps: []step{press("Back to the pod")}, shows: []string{"Log of nginx", "Run a command"}},
-		visit{Name: "live update", Path: web, Zone: "Asia/Kolkata", Steps: []step{typeInto("Replicas", "5")},
+		visit{Name: "command again", Steps: []step{pressControl("Run")}, shows: []string{`["sh" "-c" "echo it's"]`}},
+		visit{Name: "after the command", Steps: []step{pressControl("Back to the pod")}, shows: []string{"Log of nginx", "Run a command"}},
+		visit{Name: "live update", Path: web, Zone: "Asia/Kolkata", Steps: []step{enterText("Replicas", "5")},
 			Notify: change, Awaits: liveMessage, shows: []string{" GMT+5:30"}},
-		visit{Name: "typed before the update", Steps: []step{press("Scale")}, shows: []string{"Scale deployment/web to 5?"}},
-		visit{Name: "restart", Path: web, Steps: []step{press("Restart")}, shows: []string{"Restart deployment/web?", "kubectl rollout restart"}},
-		visit{Name: "restarted", Steps: []step{press("Restart")}, shows: []string{"deployment/web in shop", "Each button shows the effect first"}},
-		visit{Name: "no scale", Path: web, Steps: []step{typeInto("Replicas", "3"), press("Scale"), press("Back without a change")}, shows: []string{"Each button shows the effect first"}},
-		visit{Name: "scale", Steps: []step{typeInto("Replicas", "3"), press("Scale")}, Screenshot: true, shows: []string{"Scale deployment/web to 3?"}},
-		visit{Name: "scaled", Steps: []step{press("Scale")}, shows: []string{"deployment/web in shop", "Each button shows the effect first"}},
-		visit{Name: "try", Path: "/namespaces/shop/try", Steps: []step{typeInto("Manifests in YAML or JSON", triedManifests), press("Try")}, Screenshot: true,
+		visit{Name: "typed before the update", Steps: []step{pressControl("Scale")}, shows: []string{"Scale deployment/web to 5?"}},
+		visit{Name: "restart", Path: web, Steps: []step{pressControl("Restart")}, shows: []string{"Restart deployment/web?", "kubectl rollout restart"}},
+		visit{Name: "restarted", Steps: []step{pressControl("Restart")}, shows: []string{"deployment/web in shop", "Each button shows the effect first"}},
+		visit{Name: "no scale", Path: web, Steps: []step{enterText("Replicas", "3"), pressControl("Scale"), pressControl("Back without a change")}, shows: []string{"Each button shows the effect first"}},
+		visit{Name: "scale", Steps: []step{enterText("Replicas", "3"), pressControl("Scale")}, Screenshot: true, shows: []string{"Scale deployment/web to 3?"}},
+		visit{Name: "scaled", Steps: []step{pressControl("Scale")}, shows: []string{"deployment/web in shop", "Each button shows the effect first"}},
+		visit{Name: "try", Path: "/namespaces/shop/try", Steps: []step{enterText("Manifests in YAML or JSON", triedManifests), pressControl("Try")}, Screenshot: true,
 			shows: []string{"1 of 2 objects refused", "ConfigMap/settings", "Pod/stowaway", "pods tolerate only keys"}},
 		visit{Name: "tenants of the user", Path: "/tenants", shows: []string{"shop"}},
 		visit{Name: "walls", Path: "/walls", status: 404, shows: []string{"Not found"}},
 		visit{Name: "another tenant", Path: "/namespaces/bank", status: 404, shows: []string{"Not found"}},
 		visit{Name: "a workload of another tenant", Path: "/namespaces/bank/workloads/deployment/loans", status: 404, shows: []string{"Not found"}},
-		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{typeInto("Duration, at least 15m", "30m"), typeInto(reasonLabel, "INC-43"), press("Request")},
+		visit{Name: "request", Path: "/namespaces/shop/elevations", Steps: []step{enterText("Duration, at least 15m", "30m"), enterText(reasonLabel, "INC-43"), pressControl("Request")},
 			shows: []string{"Request an elevation in shop?", "for 30m: INC-43", "croft elevate --tenant shop"}},
-		visit{Name: "elevations", Steps: []step{press("Request")}, Notify: d.approve, Awaits: "granted (approved by oidc:pat)", Screenshot: true,
+		visit{Name: "elevations", Steps: []step{pressControl("Request")}, Notify: d.approve, Awaits: "granted (approved by oidc:pat)", Screenshot: true,
 			shows: []string{"oidc:jane requests", "until", "Use"}},
-		visit{Name: "elevated", Steps: []step{press("Use")}, shows: []string{"Tenant shop", "system:serviceaccount:croft-elevations:oidc-ann-"}},
-		visit{Name: "log out", Steps: []step{press("Log out")}, shows: []string{"Log in at your identity provider"}},
+		visit{Name: "elevated", Steps: []step{pressControl("Use")}, shows: []string{"Tenant shop", "system:serviceaccount:croft-elevations:oidc-ann-"}},
+		visit{Name: "log out", Steps: []step{pressControl("Log out")}, shows: []string{"Log in at your identity provider"}},
 		visit{Name: "after the logout", Path: web, shows: []string{"Log in at your identity provider"}},
 	))
 	if web := d.getDeployment(t); *web.Spec.Replicas != 3 || web.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
@@ -354,24 +355,25 @@ spec:
   tolerations: [{operator: Exists}]
 `
 
-// dashboardPlatformAdmin fails if a platform admin does not see each tenant, and the platform's pages.
-func dashboardPlatformAdmin(t *testing.T, d *dashboardCluster) {
-	d.croft(t, "verify", "--record")
+// testDashboardPlatformAdmin fails if a platform admin does not see each tenant, and the platform's
+// pages.
+func testDashboardPlatformAdmin(t *testing.T, d *dashboardCluster) {
+	d.runCroft(t, "verify", "--record")
 	d.addBreach(t)
-	d.browse(t, "pat", nil, []visit{
+	d.browsePages(t, "pat", nil, []visit{
 		{Name: "start", Path: "/", Screenshot: true, shows: []string{"Your tenants", "shop", "bank", "Platform"}},
-		{Name: "tenants", Steps: []step{press("Tenants")}, Screenshot: true, shows: []string{"alive, on", "Search", "shop", "bank"}},
-		{Name: "search", Steps: []step{typeInto("Part of the name", "ban"), press("Search")}, shows: []string{"bank-nodes"}},
-		{Name: "another tenant", Steps: []step{press("bank")}, shows: []string{"Tenant bank"}},
-		{Name: "its workloads", Steps: []step{press("Workloads")}, shows: []string{"loans"}},
+		{Name: "tenants", Steps: []step{pressControl("Tenants")}, Screenshot: true, shows: []string{"alive, on", "Search", "shop", "bank"}},
+		{Name: "search", Steps: []step{enterText("Part of the name", "ban"), pressControl("Search")}, shows: []string{"bank-nodes"}},
+		{Name: "another tenant", Steps: []step{pressControl("bank")}, shows: []string{"Tenant bank"}},
+		{Name: "its workloads", Steps: []step{pressControl("Workloads")}, shows: []string{"loans"}},
 		{Name: "pools", Path: "/pools", Screenshot: true, shows: []string{"Failed launches", "bank-nodes", "m5.large"}},
-		{Name: "starts", Steps: []step{press("Starts of nodes")}, Screenshot: true, shows: []string{"decision: Karpenter decides", "bank-nodes", "croft latency --since 0"}},
+		{Name: "starts", Steps: []step{pressControl("Starts of nodes")}, Screenshot: true, shows: []string{"decision: Karpenter decides", "bank-nodes", "croft latency --since 0"}},
 		{Name: "starts in a pool", Path: "/pools/bank-nodes", shows: []string{"Starts of nodes of pool bank-nodes", "--pool bank-nodes"}},
 		{Name: "walls", Path: "/walls", Screenshot: true, shows: []string{"Walls of demo", "held", "Verifications", "nodes/planted", "Refused pods", "reports"}},
 		{Name: "platform cost", Path: "/costs", Screenshot: true, shows: []string{"Cost of the platform", "1130.00 expected", "bank"}},
-		{Name: "approval", Path: "/namespaces/shop/elevations", Steps: []step{press("Approve")}, Screenshot: true, shows: []string{"oidc:jane requests the role operator", "croft elevate approve oidc-jane-"}},
-		{Name: "approved", Steps: []step{press("Approve")}, shows: []string{"oidc:pat", "Record"}},
-		{Name: "restart", Path: "/namespaces/bank/workloads/deployment/loans", Steps: []step{press("Restart")}, shows: []string{"Restart deployment/loans?"}},
+		{Name: "approval", Path: "/namespaces/shop/elevations", Steps: []step{pressControl("Approve")}, Screenshot: true, shows: []string{"oidc:jane requests the role operator", "croft elevate approve oidc-jane-"}},
+		{Name: "approved", Steps: []step{pressControl("Approve")}, shows: []string{"oidc:pat", "Record"}},
+		{Name: "restart", Path: "/namespaces/bank/workloads/deployment/loans", Steps: []step{pressControl("Restart")}, shows: []string{"Restart deployment/loans?"}},
 	})
 }
 
@@ -379,7 +381,7 @@ func dashboardPlatformAdmin(t *testing.T, d *dashboardCluster) {
 func (d *dashboardCluster) addBreach(t *testing.T) {
 	t.Helper()
 	var platform v1alpha1.Platform
-	d.get(t, "", v1alpha1.PlatformName, &platform)
+	d.getObject(t, "", v1alpha1.PlatformName, &platform)
 	if platform.Status.Verify == nil {
 		t.Fatal("croft verify --record has recorded nothing")
 	}
@@ -398,23 +400,23 @@ func (d *dashboardCluster) addBreach(t *testing.T) {
 func (d *dashboardCluster) listPages() []visit {
 	return []visit{
 		{Name: "first page", Path: "/", shows: []string{"Open a namespace", "Your tenants", "shop"}},
-		{Name: "overview", Steps: []step{typeInto("Name of a namespace of your tenant", "shop"), press("Open")}, Screenshot: true,
+		{Name: "overview", Steps: []step{enterText("Name of a namespace of your tenant", "shop"), pressControl("Open")}, Screenshot: true,
 			shows: []string{"Tenant shop", "Problems in shop", "reports", "pods are refused", "You may use"}},
-		{Name: "workloads", Steps: []step{press("Workloads")}, Screenshot: true, shows: []string{"web", "search", "reports", "Running"}},
-		{Name: "workload", Steps: []step{press("reports")}, Screenshot: true,
+		{Name: "workloads", Steps: []step{pressControl("Workloads")}, Screenshot: true, shows: []string{"web", "search", "reports", "Running"}},
+		{Name: "workload", Steps: []step{pressControl("reports")}, Screenshot: true,
 			shows: []string{"deployment/reports", "Fix first", "exceeded quota", "croft why deployment/reports -n shop"}},
 		{Name: "pod", Path: "/namespaces/shop/workloads/pod/" + d.pod, Notify: d.writeLog, Awaits: "The container has ended", Screenshot: true, shows: []string{"Log of nginx", "one\ntwo", "kubectl logs"}},
-		{Name: "log again", Steps: []step{press("Show")}, shows: []string{"Log of nginx"}},
-		{Name: "jobs", Steps: []step{press("Jobs")}, Screenshot: true, shows: []string{"invoices", "cronjob"}},
-		{Name: "network", Steps: []step{press("Network")}, Screenshot: true, shows: []string{"Connections of shop", "cannot connect", "NetworkPolicies"}},
-		{Name: "hosts", Steps: []step{press("Hosts")}, Screenshot: true, shows: []string{"www.shop.tenants.example.org", "Domains of tenant shop"}},
-		{Name: "quota", Steps: []step{press("Quota")}, Screenshot: true, shows: []string{"requests.cpu", "pods"}},
-		{Name: "cost", Steps: []step{press("Cost")}, Screenshot: true, shows: []string{"Cost of tenant shop", "2026-11", "Deployment/web", "croft cost"}},
-		{Name: "cost again", Steps: []step{press("Show")}, shows: []string{"This month by workload"}},
-		{Name: "access", Steps: []step{press("Access")}, Screenshot: true, shows: []string{"Who has access", "Group oidc:team-a", "Your access"}},
-		{Name: "try form", Steps: []step{press("Try")}, shows: []string{"Manifests in YAML or JSON"}},
+		{Name: "log again", Steps: []step{pressControl("Show")}, shows: []string{"Log of nginx"}},
+		{Name: "jobs", Steps: []step{pressControl("Jobs")}, Screenshot: true, shows: []string{"invoices", "cronjob"}},
+		{Name: "network", Steps: []step{pressControl("Network")}, Screenshot: true, shows: []string{"Connections of shop", "cannot connect", "NetworkPolicies"}},
+		{Name: "hosts", Steps: []step{pressControl("Hosts")}, Screenshot: true, shows: []string{"www.shop.tenants.example.org", "Domains of tenant shop"}},
+		{Name: "quota", Steps: []step{pressControl("Quota")}, Screenshot: true, shows: []string{"requests.cpu", "pods"}},
+		{Name: "cost", Steps: []step{pressControl("Cost")}, Screenshot: true, shows: []string{"Cost of tenant shop", "2026-11", "Deployment/web", "croft cost"}},
+		{Name: "cost again", Steps: []step{pressControl("Show")}, shows: []string{"This month by workload"}},
+		{Name: "access", Steps: []step{pressControl("Access")}, Screenshot: true, shows: []string{"Who has access", "Group oidc:team-a", "Your access"}},
+		{Name: "try form", Steps: []step{pressControl("Try")}, shows: []string{"Manifests in YAML or JSON"}},
 		{Name: "nodes of the tenant", Path: "/pools", shows: []string{"Pools and nodes", "m5.large"}},
-		{Name: "starts of the tenant's nodes", Steps: []step{press("Starts of nodes")}, shows: []string{"You may not list NodeClaims", "m5.large"}},
+		{Name: "starts of the tenant's nodes", Steps: []step{pressControl("Starts of nodes")}, shows: []string{"You may not list NodeClaims", "m5.large"}},
 	}
 }
 
@@ -422,12 +424,12 @@ func (d *dashboardCluster) listPages() []visit {
 func (d *dashboardCluster) getDeployment(t *testing.T) *appsv1.Deployment {
 	t.Helper()
 	web := &appsv1.Deployment{}
-	d.get(t, "shop", "web", web)
+	d.getObject(t, "shop", "web", web)
 	return web
 }
 
-// press moves the focus to a link or a button, and presses Enter.
-func press(label string) step { return step{Label: label} }
+// pressControl moves the focus to a link or a button, and presses Enter.
+func pressControl(label string) step { return step{Label: label} }
 
-// typeInto moves the focus to a field, and types a text.
-func typeInto(label, text string) step { return step{Label: label, Text: ptr.To(text)} }
+// enterText moves the focus to a field, and types a text.
+func enterText(label, text string) step { return step{Label: label, Text: ptr.To(text)} }

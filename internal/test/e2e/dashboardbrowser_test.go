@@ -41,9 +41,9 @@ type step struct {
 	Text  *string `json:"text,omitempty"`
 }
 
-// browse logs in to the dashboard as an account, and makes the visits. It reports pages that differ
-// from the expected ones, that contain a hidden name, or that have problems in the browser.
-func (d *dashboardCluster) browse(t *testing.T, account string, hidden []string, visits []visit) {
+// browsePages logs in to the dashboard as an account, and makes the visits. It reports pages that
+// differ from the expected ones, that contain a hidden name, or that have problems in the browser.
+func (d *dashboardCluster) browsePages(t *testing.T, account string, hidden []string, visits []visit) {
 	t.Helper()
 	plan, err := json.Marshal(visits)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *dashboardCluster) browse(t *testing.T, account string, hidden []string,
 	if dir := os.Getenv(envScreenshots); dir != "" {
 		args = append(args, "--screenshots", dir)
 	}
-	o := run(t, exec.CommandContext(t.Context(), findBrowser(t), append(args, d.url+"/login")...), string(plan)).exits(t, 0)
+	o := runCommand(t, exec.CommandContext(t.Context(), findBrowser(t), append(args, d.url+"/login")...), string(plan)).expectExit(t, 0)
 	var results []struct {
 		Name, Path, Text, HTML string
 		Status                 int

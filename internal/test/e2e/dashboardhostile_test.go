@@ -19,12 +19,12 @@ import (
 // hostilePayloads are the texts that internal/dashboard/server writes into each field.
 const hostilePayloads = "internal/dashboard/server/testdata/payloads.yaml"
 
-// dashboardHostile fails if one of the hostile texts that an API server accepts runs a script in a browser,
-// violates the Content Security Policy, or makes a page scroll horizontally. bin/browser reports this as
-// problems of the page.
-func dashboardHostile(t *testing.T, d *dashboardCluster) {
+// testDashboardHostile fails if one of the hostile texts that an API server accepts runs a script
+// in a browser, violates the Content Security Policy, or makes a page scroll horizontally.
+// bin/browser reports this as problems of the page.
+func testDashboardHostile(t *testing.T, d *dashboardCluster) {
 	payloads := map[string]string{}
-	if err := yaml.UnmarshalStrict([]byte(read(t, hostilePayloads)), &payloads); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(readRepositoryFile(t, hostilePayloads)), &payloads); err != nil {
 		t.Fatal(err)
 	}
 	payloads["long line"] = strings.Repeat("<b>long</b>\u00a0", 1<<20/13)
@@ -35,25 +35,25 @@ func dashboardHostile(t *testing.T, d *dashboardCluster) {
 	}
 	shown := []string{"<script>globalThis.croftCanary=1</script>", `sh\u200bo\u200c\u200dp`, `shop\u202egnp\u2066`}
 	loans := d.awaitPod(t, "bank", "loans")
-	d.browse(t, "bob", []string{"shop-"}, []visit{
+	d.browsePages(t, "bob", []string{"shop-"}, []visit{
 		{Name: "hostile overview", Path: "/namespaces/bank", shows: []string{"Problems in bank", shown[0]}},
 		{Name: "hostile workloads", Path: "/namespaces/bank/workloads", shows: shown},
 		{Name: "hostile events", Path: "/namespaces/bank/workloads/deployment/loans", shows: shown},
 		{Name: "hostile access", Path: "/namespaces/bank/access", shows: shown},
 		{Name: "hostile pod", Path: "/namespaces/bank/workloads/pod/" + last, shows: []string{"has failed"}},
-		{Name: "hostile command", Path: "/namespaces/bank/workloads/pod/" + loans, Steps: []step{typeInto("Command", payloads["end tags"]), press("Run")},
+		{Name: "hostile command", Path: "/namespaces/bank/workloads/pod/" + loans, Steps: []step{enterText("Command", payloads["end tags"]), pressControl("Run")},
 			// kwok simulates the node, and no kubelet answers there.
 			shows: []string{"The cluster could not run the command: ", "Run a command", "kubectl exec pod/" + loans}},
 		{Name: "hostile search", Path: "/tenants?q=%22%3E%3Cscript%3EcroftCanary%3D1%3C%2Fscript%3E", shows: []string{"There are no such tenants"}},
 		{Name: "hostile path", Path: "/namespaces/%3Cscript%3EcroftCanary%3D1%3C%2Fscript%3E", status: 404, shows: []string{"Not found"}},
-		{Name: "hostile manifests", Path: "/namespaces/bank/try", Steps: []step{typeInto("Manifests in YAML or JSON", payloads["end tags"]), press("Try")}, shows: []string{"Manifests in YAML or JSON"}},
+		{Name: "hostile manifests", Path: "/namespaces/bank/try", Steps: []step{enterText("Manifests in YAML or JSON", payloads["end tags"]), pressControl("Try")}, shows: []string{"Manifests in YAML or JSON"}},
 	})
 }
 
 // awaitPod waits until a pod with a label app runs, and returns its name.
 func (d *dashboardCluster) awaitPod(t *testing.T, namespace, app string) (name string) {
 	t.Helper()
-	eventually(t, patience, "a pod of "+app, func(ctx context.Context) error {
+	awaitCondition(t, patience, "a pod of "+app, func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := d.admin.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": app}); err != nil {
 			return err

@@ -60,11 +60,11 @@ func TestDayTwo(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	d := &dayTwo{cluster: startWithCroft(t), file: dayOne}
-	d.declare(t, d.file)
-	deployment, _ := nginxes("shop", 2)
-	create(t, d.member(t, "team-shop"), deployment)
-	d.running(t, "shop", 2)
-	d.isWell(t)
+	d.applyContent(t, d.file)
+	deployment, _ := newNginxDeployment("shop", 2)
+	createObjects(t, d.newMemberClient(t, "team-shop"), deployment)
+	d.awaitRunningPods(t, "shop", 2)
+	d.awaitHealthy(t)
 
 	for _, step := range []struct {
 		name string
@@ -72,17 +72,17 @@ func TestDayTwo(t *testing.T) {
 		// proved names the tests of `make test` that cover the step; `make test` then skips it.
 		proved string
 	}{
-		{"a pool is changed", dayTwoPool, ""},
-		{"it is rolled back", dayTwoRollback, ""},
-		{"a tenant moves to another pool", dayTwoMove, "TestMove"},
-		{"a namespace is added, and removed", dayTwoNamespaces, ""},
-		{"a domain goes to another tenant", dayTwoDomain, "TestTenant/a_domain_is_another's,_and_then_is_not"},
-		{"a tenant is deleted and declared again", dayTwoAgain, "TestTwoTenants/Retain, and the next step"},
-		{"a tenant is renamed", dayTwoRename, ""},
-		{"walls are broken", dayTwoDrift, "TestTwoTenants/Drift"},
-		{"an invalid tenant is written beside the file", dayTwoInvalid, ""},
-		{"two admins apply different files", dayTwoAdmins, ""},
-		{"the operator is away, and back", dayTwoOperator, "TestTwoTenants/WithoutOperator, TestDoctor/operator_dead"},
+		{"a pool is changed", testDayTwoPool, ""},
+		{"it is rolled back", testDayTwoRollback, ""},
+		{"a tenant moves to another pool", testDayTwoMove, "TestMove"},
+		{"a namespace is added, and removed", testDayTwoNamespaces, ""},
+		{"a domain goes to another tenant", testDayTwoDomain, "TestTenant/a_domain_is_another's,_and_then_is_not"},
+		{"a tenant is deleted and declared again", testDayTwoAgain, "TestTwoTenants/Retain, and the next step"},
+		{"a tenant is renamed", testDayTwoRename, ""},
+		{"walls are broken", testDayTwoDrift, "TestTwoTenants/Drift"},
+		{"an invalid tenant is written beside the file", testDayTwoInvalid, ""},
+		{"two admins apply different files", testDayTwoAdmins, ""},
+		{"the operator is away, and back", testDayTwoOperator, "TestTwoTenants/WithoutOperator, TestDoctor/operator_dead"},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
 			if step.proved != "" {
@@ -95,25 +95,25 @@ func TestDayTwo(t *testing.T) {
 	}
 }
 
-// edit changes the file, checks the output of diff for the change, and applies it.
-func (d *dayTwo) edit(t *testing.T, from, to string, shows ...string) {
+// editAndApply changes the file, checks the output of diff for the change, and applies it.
+func (d *dayTwo) editAndApply(t *testing.T, from, to string, shows ...string) {
 	t.Helper()
-	d.file = edit(t, d.file, from, to)
-	out := d.croftReading(t, d.file, "diff", "-f", "-").exits(t, 1)
+	d.file = replaceFirst(t, d.file, from, to)
+	out := d.runCroftWithInput(t, d.file, "diff", "-f", "-").expectExit(t, 1)
 	for _, want := range shows {
 		if !strings.Contains(out.stdout, want) {
 			t.Errorf("diff does not show %q: %s", want, out)
 		}
 	}
-	d.declare(t, d.file)
+	d.applyContent(t, d.file)
 }
 
-// isWell waits until status, doctor and diff find no problem.
-func (d *dayTwo) isWell(t *testing.T) {
+// awaitHealthy waits until status, doctor and diff find no problem.
+func (d *dayTwo) awaitHealthy(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{{"status"}, {"doctor"}, {"diff", "-f", "-"}} {
-		eventually(t, patience, args[0]+" to find nothing wrong", func(context.Context) error {
-			if out := d.croftReading(t, d.file, args...); out.status != 0 || args[0] == "diff" && out.stdout != "" {
+		awaitCondition(t, patience, args[0]+" to find nothing wrong", func(context.Context) error {
+			if out := d.runCroftWithInput(t, d.file, args...); out.status != 0 || args[0] == "diff" && out.stdout != "" {
 				return errors.New(out.String())
 			}
 			return nil
@@ -121,11 +121,11 @@ func (d *dayTwo) isWell(t *testing.T) {
 	}
 }
 
-// says waits until a command exits with the status and prints all of the texts.
-func (d *dayTwo) says(t *testing.T, status int, args string, wants ...string) {
+// awaitOutput waits until a command exits with the status and prints all of the texts.
+func (d *dayTwo) awaitOutput(t *testing.T, status int, args string, wants ...string) {
 	t.Helper()
-	eventually(t, patience, "croft "+args+" to say what is so", func(context.Context) error {
-		out := d.croftReading(t, d.file, strings.Fields(args)...)
+	awaitCondition(t, patience, "croft "+args+" to say what is so", func(context.Context) error {
+		out := d.runCroftWithInput(t, d.file, strings.Fields(args)...)
 		if out.status != status {
 			return fmt.Errorf("exit status %d, want %d: %s", out.status, status, out)
 		}
@@ -138,10 +138,10 @@ func (d *dayTwo) says(t *testing.T, status int, args string, wants ...string) {
 	})
 }
 
-// tells waits for an event of a tenant with all of the texts.
-func (d *dayTwo) tells(t *testing.T, tenant, reason string, wants ...string) {
+// awaitEvent waits for an event of a tenant with all of the texts.
+func (d *dayTwo) awaitEvent(t *testing.T, tenant, reason string, wants ...string) {
 	t.Helper()
-	eventually(t, patience, "an event "+reason+" of tenant "+tenant, func(ctx context.Context) error {
+	awaitCondition(t, patience, "an event "+reason+" of tenant "+tenant, func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := d.admin.List(ctx, &events, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 			return err
@@ -162,121 +162,121 @@ func (d *dayTwo) tells(t *testing.T, tenant, reason string, wants ...string) {
 	})
 }
 
-func (d *dayTwo) budgets(t *testing.T, pool string) []karpenterv1.Budget {
+func (d *dayTwo) getBudgets(t *testing.T, pool string) []karpenterv1.Budget {
 	t.Helper()
 	nodePool := &karpenterv1.NodePool{}
-	d.get(t, "", pool, nodePool)
+	d.getObject(t, "", pool, nodePool)
 	return nodePool.Spec.Disruption.Budgets
 }
 
-func dayTwoPool(t *testing.T, d *dayTwo) {
-	d.edit(t, workingHours, `budgets: [{nodes: "0"}]`, "Pool small", "NodePool small", "schedule: 0 8 * * *")
-	if got := d.budgets(t, "small"); len(got) != 1 || got[0].Schedule != nil || got[0].Duration != nil {
+func testDayTwoPool(t *testing.T, d *dayTwo) {
+	d.editAndApply(t, workingHours, `budgets: [{nodes: "0"}]`, "Pool small", "NodePool small", "schedule: 0 8 * * *")
+	if got := d.getBudgets(t, "small"); len(got) != 1 || got[0].Schedule != nil || got[0].Duration != nil {
 		t.Errorf("the schedule was taken out of the file, and the NodePool has %+v", got)
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoRollback(t *testing.T, d *dayTwo) {
-	d.edit(t, `budgets: [{nodes: "0"}]`, workingHours, "NodePool small", "schedule: 0 8 * * *")
-	if got := d.budgets(t, "small"); len(got) != 1 || got[0].Schedule == nil {
+func testDayTwoRollback(t *testing.T, d *dayTwo) {
+	d.editAndApply(t, `budgets: [{nodes: "0"}]`, workingHours, "NodePool small", "schedule: 0 8 * * *")
+	if got := d.getBudgets(t, "small"); len(got) != 1 || got[0].Schedule == nil {
 		t.Errorf("the file is as it was before, and the NodePool has %+v", got)
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoMove(t *testing.T, d *dayTwo) {
-	d.edit(t, "pool: small\n    "+shopNamespaces, "pool: large\n    "+shopNamespaces, "Tenant shop", "+  pool: large")
-	d.says(t, 1, "doctor", "Tenant/shop", "croft move tenant shop")
-	pods := d.running(t, "shop", 2)
-	d.says(t, 1, "why pod/"+pods[0].Name+" -n shop", "may not")
+func testDayTwoMove(t *testing.T, d *dayTwo) {
+	d.editAndApply(t, "pool: small\n    "+shopNamespaces, "pool: large\n    "+shopNamespaces, "Tenant shop", "+  pool: large")
+	d.awaitOutput(t, 1, "doctor", "Tenant/shop", "croft move tenant shop")
+	pods := d.awaitRunningPods(t, "shop", 2)
+	d.awaitOutput(t, 1, "why pod/"+pods[0].Name+" -n shop", "may not")
 
-	d.croft(t, "move", "tenant", "shop", "--yes").exits(t, 0)
-	e := estateOf(t, "croft.yaml", d.file)
-	for _, pod := range d.running(t, "shop", 2) {
-		d.runsOn(t, e, &pod, "large")
+	d.runCroft(t, "move", "tenant", "shop", "--yes").expectExit(t, 0)
+	e := buildEstate(t, "croft.yaml", d.file)
+	for _, pod := range d.awaitRunningPods(t, "shop", 2) {
+		d.expectPool(t, e, &pod, "large")
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoNamespaces(t *testing.T, d *dayTwo) {
-	d.edit(t, shopNamespaces, "namespaces: [shop, shop-test, shop-dev]", "Namespace shop-dev", "RoleBinding shop-dev/croft-operator")
-	d.tells(t, "shop", "NamespaceCreated", "shop-dev")
-	d.isWell(t)
-	member := d.member(t, "team-shop")
+func testDayTwoNamespaces(t *testing.T, d *dayTwo) {
+	d.editAndApply(t, shopNamespaces, "namespaces: [shop, shop-test, shop-dev]", "Namespace shop-dev", "RoleBinding shop-dev/croft-operator")
+	d.awaitEvent(t, "shop", "NamespaceCreated", "shop-dev")
+	d.awaitHealthy(t)
+	member := d.newMemberClient(t, "team-shop")
 	if err := member.List(t.Context(), &corev1.PodList{}, client.InNamespace("shop-dev")); err != nil {
 		t.Errorf("the namespace is the team's, and it may not look into it: %v", err)
 	}
 
-	d.edit(t, "namespaces: [shop, shop-test, shop-dev]", shopNamespaces, "RoleBinding shop-dev/croft-operator (live)")
-	eventually(t, moments, "people to lose access", func(ctx context.Context) error {
+	d.editAndApply(t, "namespaces: [shop, shop-test, shop-dev]", shopNamespaces, "RoleBinding shop-dev/croft-operator (live)")
+	awaitCondition(t, moments, "people to lose access", func(ctx context.Context) error {
 		if err := member.List(ctx, &corev1.PodList{}, client.InNamespace("shop-dev")); err == nil {
 			return errors.New("they may still list pods in shop-dev")
 		}
 		return nil
 	})
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoDomain(t *testing.T, d *dayTwo) {
-	taken := edit(t, d.file, "access: [{group: team-bank, role: operator}]", "access: [{group: team-bank, role: operator}]\n    domains: [shop.example.org]")
+func testDayTwoDomain(t *testing.T, d *dayTwo) {
+	taken := replaceFirst(t, d.file, "access: [{group: team-bank, role: operator}]", "access: [{group: team-bank, role: operator}]\n    domains: [shop.example.org]")
 	for _, command := range []string{"check", "diff", "apply"} {
-		out := d.croftReading(t, taken, command, "-f", "-").exits(t, 2)
+		out := d.runCroftWithInput(t, taken, command, "-f", "-").expectExit(t, 2)
 		if !strings.Contains(out.stderr, "shop.example.org") || !strings.Contains(out.stderr, "bank") || !strings.Contains(out.stderr, "shop") {
 			t.Errorf("it does not name the domain and both tenants: %s", out)
 		}
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 
-	d.file = edit(t, taken, shopDomains, "")
-	d.croftReading(t, d.file, "diff", "-f", "-").exits(t, 1)
-	d.declare(t, d.file)
-	if got := d.tenant(t, "bank").Status.Domains; !strings.Contains(strings.Join(got, " "), "shop.example.org") {
+	d.file = replaceFirst(t, taken, shopDomains, "")
+	d.runCroftWithInput(t, d.file, "diff", "-f", "-").expectExit(t, 1)
+	d.applyContent(t, d.file)
+	if got := d.getTenant(t, "bank").Status.Domains; !strings.Contains(strings.Join(got, " "), "shop.example.org") {
 		t.Errorf("tenant bank has the domains %v", got)
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoAgain(t *testing.T, d *dayTwo) {
+func testDayTwoAgain(t *testing.T, d *dayTwo) {
 	before := &corev1.Namespace{}
-	d.get(t, "", "bank", before)
-	d.croft(t, "delete", "tenant", "bank", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
-	d.tells(t, "bank", "Deleted", "access is removed")
-	d.says(t, 0, "status", "RETAINED")
-	d.says(t, 1, "diff -f -", "Tenant bank", "RoleBinding bank/croft-operator")
+	d.getObject(t, "", "bank", before)
+	d.runCroft(t, "delete", "tenant", "bank", "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
+	d.awaitEvent(t, "bank", "Deleted", "access is removed")
+	d.awaitOutput(t, 0, "status", "RETAINED")
+	d.awaitOutput(t, 1, "diff -f -", "Tenant bank", "RoleBinding bank/croft-operator")
 
-	d.declare(t, d.file)
+	d.applyContent(t, d.file)
 	after := &corev1.Namespace{}
-	d.get(t, "", "bank", after)
+	d.getObject(t, "", "bank", after)
 	if before.UID != after.UID {
 		t.Error("the namespace of a tenant that was kept is another")
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoRename(t *testing.T, d *dayTwo) {
-	d.croft(t, "delete", "tenant", "bank", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
-	d.file = edit(t, d.file, "  bank:\n", "  savings:\n    namespaces: [bank]\n")
-	refused := d.croftReading(t, d.file, "apply", "-f", "-", "--wait-timeout", patience.String()).exits(t, 1)
+func testDayTwoRename(t *testing.T, d *dayTwo) {
+	d.runCroft(t, "delete", "tenant", "bank", "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
+	d.file = replaceFirst(t, d.file, "  bank:\n", "  savings:\n    namespaces: [bank]\n")
+	refused := d.runCroftWithInput(t, d.file, "apply", "-f", "-", "--wait-timeout", patience.String()).expectExit(t, 1)
 	if !strings.Contains(refused.stderr, "`croft adopt tenant savings -f croft.yaml`") {
 		t.Fatalf("apply does not name the command that gives the namespace to the new tenant: %s", refused)
 	}
-	d.says(t, 1, "status", "savings", v1alpha1.ReasonNamespaceNotOwned)
-	d.tells(t, "savings", v1alpha1.ReasonNamespaceNotOwned, "bank")
-	d.says(t, 1, "doctor", "Tenant/savings")
-	d.croftReading(t, d.file, "adopt", "tenant", "savings", "-f", "-", "--yes").exits(t, 0)
-	d.declare(t, d.file)
-	d.isWell(t)
+	d.awaitOutput(t, 1, "status", "savings", v1alpha1.ReasonNamespaceNotOwned)
+	d.awaitEvent(t, "savings", v1alpha1.ReasonNamespaceNotOwned, "bank")
+	d.awaitOutput(t, 1, "doctor", "Tenant/savings")
+	d.runCroftWithInput(t, d.file, "adopt", "tenant", "savings", "-f", "-", "--yes").expectExit(t, 0)
+	d.applyContent(t, d.file)
+	d.awaitHealthy(t)
 }
 
-func dayTwoDrift(t *testing.T, d *dayTwo) {
+func testDayTwoDrift(t *testing.T, d *dayTwo) {
 	policies := []string{network.DNSPolicy, network.IsolationPolicy}
 	for _, name := range policies {
-		d.disturb(t, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}, "")
+		d.disturbObject(t, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}, "")
 	}
-	d.tells(t, "shop", "Repaired", "NetworkPolicy shop/"+policies[0], "NetworkPolicy shop/"+policies[1])
-	d.disturb(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, `{"metadata": {"labels": {"`+v1alpha1.TenantLabel+`": null}}}`)
-	eventually(t, moments, "the namespace to be the tenant's again", func(ctx context.Context) error {
+	d.awaitEvent(t, "shop", "Repaired", "NetworkPolicy shop/"+policies[0], "NetworkPolicy shop/"+policies[1])
+	d.disturbObject(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, `{"metadata": {"labels": {"`+v1alpha1.TenantLabel+`": null}}}`)
+	awaitCondition(t, moments, "the namespace to be the tenant's again", func(ctx context.Context) error {
 		namespace := &corev1.Namespace{}
 		if err := d.admin.Get(ctx, client.ObjectKey{Name: "shop"}, namespace); err != nil {
 			return err
@@ -286,14 +286,14 @@ func dayTwoDrift(t *testing.T, d *dayTwo) {
 		}
 		return nil
 	})
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoInvalid(t *testing.T, d *dayTwo) {
+func testDayTwoInvalid(t *testing.T, d *dayTwo) {
 	bad := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "stray"}, Spec: v1alpha1.TenantSpec{Pool: "nowhere"}}
-	create(t, d.admin, bad)
-	t.Cleanup(func() { d.remove(t, bad) })
-	eventually(t, moments, "the tenant to be called invalid", func(ctx context.Context) error {
+	createObjects(t, d.admin, bad)
+	t.Cleanup(func() { d.deleteObjects(t, bad) })
+	awaitCondition(t, moments, "the tenant to be called invalid", func(ctx context.Context) error {
 		if err := d.admin.Get(ctx, client.ObjectKeyFromObject(bad), bad); err != nil {
 			return err
 		}
@@ -302,22 +302,22 @@ func dayTwoInvalid(t *testing.T, d *dayTwo) {
 		}
 		return nil
 	})
-	d.says(t, 1, "status", "stray", v1alpha1.ReasonInvalid)
-	d.says(t, 1, "doctor", "Tenant/stray")
-	d.tells(t, "stray", v1alpha1.ReasonInvalid, "nowhere")
-	d.says(t, 0, "diff -f -", "in the cluster", "stray")
-	d.declare(t, d.file)
-	d.remove(t, bad)
-	d.isGone(t, bad)
-	d.isWell(t)
+	d.awaitOutput(t, 1, "status", "stray", v1alpha1.ReasonInvalid)
+	d.awaitOutput(t, 1, "doctor", "Tenant/stray")
+	d.awaitEvent(t, "stray", v1alpha1.ReasonInvalid, "nowhere")
+	d.awaitOutput(t, 0, "diff -f -", "in the cluster", "stray")
+	d.applyContent(t, d.file)
+	d.deleteObjects(t, bad)
+	d.awaitDeletion(t, bad)
+	d.awaitHealthy(t)
 }
 
-func dayTwoAdmins(t *testing.T, d *dayTwo) {
+func testDayTwoAdmins(t *testing.T, d *dayTwo) {
 	other := "tenants: {lab: {pool: large, access: [{group: team-lab, role: operator}]}}\n"
 	outcomes := make(chan outcome, 2)
 	for _, file := range []string{d.file, other} {
 		go func() {
-			outcomes <- d.croftReading(t, file, "apply", "-f", "-", "--wait-timeout", patience.String())
+			outcomes <- d.runCroftWithInput(t, file, "apply", "-f", "-", "--wait-timeout", patience.String())
 		}()
 	}
 	for range 2 {
@@ -325,28 +325,28 @@ func dayTwoAdmins(t *testing.T, d *dayTwo) {
 			t.Errorf("of two admins one is refused: %s", out)
 		}
 	}
-	d.says(t, 0, "diff -f -", "lab", "--prune")
-	d.croftReading(t, d.file, "apply", "-f", "-", "--prune", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
-	d.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "lab"}})
-	if err := d.member(t, "team-lab").List(t.Context(), &corev1.PodList{}, client.InNamespace("lab")); err == nil {
+	d.awaitOutput(t, 0, "diff -f -", "lab", "--prune")
+	d.runCroftWithInput(t, d.file, "apply", "-f", "-", "--prune", "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
+	d.awaitDeletion(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "lab"}})
+	if err := d.newMemberClient(t, "team-lab").List(t.Context(), &corev1.PodList{}, client.InNamespace("lab")); err == nil {
 		t.Error("the tenant is gone, and its people may still list pods")
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 }
 
-func dayTwoOperator(t *testing.T, d *dayTwo) {
+func testDayTwoOperator(t *testing.T, d *dayTwo) {
 	if err := d.Stop("croft"); err != nil {
 		t.Fatal(err)
 	}
-	d.disturb(t, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: network.DNSPolicy}}, "")
-	d.says(t, 1, "status", "no operator", network.DNSPolicy)
-	d.says(t, 1, "doctor", "no operator", network.DNSPolicy)
-	d.says(t, 1, "diff -f -", "NetworkPolicy shop/"+network.DNSPolicy)
-	d.says(t, 1, "apply -f -", "no operator")
+	d.disturbObject(t, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: network.DNSPolicy}}, "")
+	d.awaitOutput(t, 1, "status", "no operator", network.DNSPolicy)
+	d.awaitOutput(t, 1, "doctor", "no operator", network.DNSPolicy)
+	d.awaitOutput(t, 1, "diff -f -", "NetworkPolicy shop/"+network.DNSPolicy)
+	d.awaitOutput(t, 1, "apply -f -", "no operator")
 
 	if err := d.Start("croft"); err != nil {
 		t.Fatal(err)
 	}
-	d.isWell(t)
+	d.awaitHealthy(t)
 
 }

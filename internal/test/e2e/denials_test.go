@@ -18,8 +18,8 @@ func TestDenials(t *testing.T) {
 	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, sandbox.Options{Components: sandbox.WithControllers, Croft: croftBinary(t), AuditPolicy: policy})
-	c.croft(t, "apply", "--wait=false", "-f", write(t, `
+	c := startSandbox(t, sandbox.Options{Components: sandbox.WithControllers, Croft: findCroftBinary(t), AuditPolicy: policy})
+	c.runCroft(t, "apply", "--wait=false", "-f", writeTempFile(t, `
 platform: {clusterName: demo, nodeClass: {kwok: {}}}
 pools: {apps: {instances: {capacityTypes: [on-demand], instanceTypes: [m5.large]}}}
 tenants:
@@ -27,14 +27,14 @@ tenants:
     pool: apps
     access: [{group: developers, role: operator}]
     policy: {images: {latest: Forbidden}, trial: [images]}
-`)).exits(t, 0)
-	c.isReady(t, "shop")
+`)).expectExit(t, 0)
+	c.awaitTenantReady(t, "shop")
 	as := func(args ...string) outcome {
-		return c.kubectl(t, "", append([]string{"-n", "shop", "--as=jane", "--as-group=developers"}, args...)...)
+		return c.runKubectl(t, "", append([]string{"-n", "shop", "--as=jane", "--as-group=developers"}, args...)...)
 	}
-	as("run", "warned", "--image=nginx:latest").exits(t, 0)
-	as("create", "service", "nodeport", "refused", "--tcp=80").exits(t, 1)
-	as("create", "service", "nodeport", "tried", "--tcp=80", "--dry-run=server").exits(t, 1)
+	as("run", "warned", "--image=nginx:latest").expectExit(t, 0)
+	as("create", "service", "nodeport", "refused", "--tcp=80").expectExit(t, 1)
+	as("create", "service", "nodeport", "tried", "--tcp=80", "--dry-run=server").expectExit(t, 1)
 	for _, want := range []struct {
 		flag, rule, message string
 	}{
@@ -42,7 +42,7 @@ tenants:
 		{"--trial", "croft-pod-trials/image-reference", "would be refused without the trial of policy.images: "},
 	} {
 		var found []denials.Denial
-		if err := json.Unmarshal([]byte(c.croft(t, "denials", c.AuditLog(), "-n", "shop", want.flag, "-o", "json").exits(t, 0).stdout), &found); err != nil {
+		if err := json.Unmarshal([]byte(c.runCroft(t, "denials", c.AuditLog(), "-n", "shop", want.flag, "-o", "json").expectExit(t, 0).stdout), &found); err != nil {
 			t.Fatal(err)
 		}
 		if len(found) != 1 || found[0].Rule != want.rule || found[0].Requests != 1 || found[0].Users[0] != "jane" || !strings.HasPrefix(found[0].Message, want.message) {

@@ -60,7 +60,7 @@ var fails = []struct {
 func TestDocs(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, file := range []string{"README.md", "docs/tutorials/eks.md"} {
-		for _, b := range blocksOf(t, file, "sh") {
+		for _, b := range readBlocks(t, file, "sh") {
 			if !isIn(file, b.head) {
 				t.Errorf("%s, %q: no walkthrough runs %q", file, b.head, b.lines[0])
 			}
@@ -73,21 +73,21 @@ func TestDocs(t *testing.T) {
 			}
 			sandbox.EndToEnd(t)
 			t.Parallel()
-			w.play(t)
+			w.runWalkthrough(t)
 		})
 	}
 }
 
 func isIn(file, head string) bool {
 	for _, w := range walkthroughs {
-		if w.file == file && w.has(head) {
+		if w.file == file && w.hasHeading(head) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *walkthrough) has(head string) bool {
+func (w *walkthrough) hasHeading(head string) bool {
 	for _, h := range w.heads {
 		if strings.HasPrefix(head, h) {
 			return true
@@ -96,16 +96,16 @@ func (w *walkthrough) has(head string) bool {
 	return false
 }
 
-// play runs the commands of a walkthrough in a directory that looks like the repository after
-// `make build`.
-func (w *walkthrough) play(t *testing.T) {
+// runWalkthrough runs the commands of a walkthrough in a directory that looks like the repository
+// after `make build`.
+func (w *walkthrough) runWalkthrough(t *testing.T) {
 	var commands []string
-	for _, b := range blocksOf(t, w.file, "sh") {
-		if w.has(b.head) {
+	for _, b := range readBlocks(t, w.file, "sh") {
+		if w.hasHeading(b.head) {
 			commands = append(commands, b.lines...)
 		}
 	}
-	c := start(t, w.options)
+	c := startSandbox(t, w.options)
 	dir := t.TempDir()
 	put := func(name, content string, mode os.FileMode) {
 		t.Helper()
@@ -117,7 +117,7 @@ func (w *walkthrough) play(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, b := range blocksOf(t, w.file, "yaml") {
+	for _, b := range readBlocks(t, w.file, "yaml") {
 		if b.head == w.yaml {
 			put("croft.yaml", strings.Join(b.lines, "\n")+"\n", 0o600)
 		}
@@ -126,28 +126,28 @@ func (w *walkthrough) play(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put("bin/croft", fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", croftBinary(t)), 0o700)
+	put("bin/croft", fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", findCroftBinary(t)), 0o700)
 	put("bin/croft-sandbox", fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", box), 0o700)
 	put("path/kubectl", fmt.Sprintf("#!/bin/sh\nexec %q kubectl \"$@\"\n", box), 0o700)
 	put("path/less", "#!/bin/sh\nexec cat\n", 0o700)
-	put("walkthrough.sh", script(t, commands), 0o600)
+	put("walkthrough.sh", buildScript(t, commands), 0o600)
 
-	out, finished := c.shell(t, dir)
+	out, finished := c.runShell(t, dir)
 	for line := range strings.Lines(out.stdout) {
 		if strings.HasPrefix(line, leftOut) {
 			t.Log(strings.TrimSpace(line))
 		}
 	}
-	if done := finishedOf(out.stdout); done != finished || out.status != 0 {
+	if done := countFinished(out.stdout); done != finished || out.status != 0 {
 		log, _ := os.ReadFile(filepath.Join(dir, "operator.log"))
 		t.Errorf("%s: the shell ended with %d after %d of %d commands\n--- stdout\n%s\n--- stderr\n%s\n--- operator.log\n%s",
-			w.file, out.status, done, finished, tail(out.stdout), tail(out.stderr), tail(string(log)))
+			w.file, out.status, done, finished, cutTail(out.stdout), cutTail(out.stderr), cutTail(string(log)))
 	}
 }
 
-// shell runs the walkthrough in one shell, and also returns the number of its commands. The
+// runShell runs the walkthrough in one shell, and also returns the number of its commands. The
 // shell's child processes end with it.
-func (c *cluster) shell(t testing.TB, dir string) (outcome, int) {
+func (c *cluster) runShell(t testing.TB, dir string) (outcome, int) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "walkthrough.sh"))
 	if err != nil {
@@ -206,7 +206,7 @@ func runInto(t testing.TB, cmd *exec.Cmd, stdout, stderr string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-func tail(text string) string { return text[max(0, len(text)-3000):] }
+func cutTail(text string) string { return text[max(0, len(text)-3000):] }
 
 // TestDocsScript fails if a walkthrough continues after a failing command, or skips a command
 // without a reason.
@@ -215,7 +215,7 @@ func TestDocsScript(t *testing.T) {
 		command string
 		status  int
 	}{{"true", 0}, {"false", 1}, {"make demo    # builds", 0}} {
-		cmd := exec.Command("bash", "-c", script(t, []string{test.command, "echo it\\'s over"}))
+		cmd := exec.Command("bash", "-c", buildScript(t, []string{test.command, "echo it\\'s over"}))
 		out, _ := cmd.Output()
 		if got := cmd.ProcessState.ExitCode(); got != test.status || strings.Contains(string(out), "it's over") != (test.status == 0) {
 			t.Errorf("%s: exit status %s, want %s:\n%s", test.command, strconv.Itoa(got), strconv.Itoa(test.status), out)

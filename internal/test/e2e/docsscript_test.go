@@ -13,12 +13,12 @@ type block struct {
 	lines []string
 }
 
-// blocksOf returns the blocks of one language in a document.
-func blocksOf(t testing.TB, file, language string) []block {
+// readBlocks returns the blocks of one language in a document.
+func readBlocks(t testing.TB, file, language string) []block {
 	t.Helper()
 	var all []block
 	head, inside, wanted := "", false, false
-	for line := range strings.Lines(read(t, file)) {
+	for line := range strings.Lines(readRepositoryFile(t, file)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "```"):
@@ -42,9 +42,9 @@ func blocksOf(t testing.TB, file, language string) []block {
 // run.
 const mark, done, leftOut = "@@@ $ ", "@@@ exit ", "@@@ left out: "
 
-// script returns a shell script that prints and runs each command, and exits at the first
+// buildScript returns a shell script that prints and runs each command, and exits at the first
 // command with an unexpected status.
-func script(t testing.TB, commands []string) string {
+func buildScript(t testing.TB, commands []string) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("set -o pipefail\nfinished() { rc=$?; echo; echo '" + done + "'$rc; [ $rc -eq $1 ] || exit 1; }\n")
@@ -63,20 +63,20 @@ func script(t testing.TB, commands []string) string {
 		switch {
 		case strings.TrimSpace(command) == "" || strings.HasPrefix(command, "#"):
 		case why != "":
-			fmt.Fprintf(&b, "echo %s\n", quoted(leftOut+command+": "+why))
+			fmt.Fprintf(&b, "echo %s\n", quoteText(leftOut+command+": "+why))
 		default:
-			fmt.Fprintf(&b, "echo %s\n%s\nfinished %d\n", quoted(mark+command), command, status)
+			fmt.Fprintf(&b, "echo %s\n%s\nfinished %d\n", quoteText(mark+command), command, status)
 		}
 	}
 	return b.String()
 }
 
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 var exits = regexp.MustCompile(`(?m)^` + done + `(\d+)$`)
 
-// finishedOf counts the commands that exited with the expected status.
-func finishedOf(stdout string) int {
+// countFinished counts the commands that exited with the expected status.
+func countFinished(stdout string) int {
 	n := 0
 	for range exits.FindAllString(stdout, -1) {
 		n++

@@ -44,21 +44,21 @@ tenants:
 func TestDoctor(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
-	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
-	c.estate = estateOf(t, c.file, read(t, c.file))
-	c.apply(t, c.file)
+	c := &twoTenants{cluster: startWithCroft(t), file: getExamplePath("two-tenants.yaml")}
+	c.estate = buildEstate(t, c.file, readRepositoryFile(t, c.file))
+	c.applyFile(t, c.file)
 	for _, team := range teams {
-		deployment, service := nginxes(team.tenant, 3)
-		create(t, c.member(t, team.group), deployment, service)
+		deployment, service := newNginxDeployment(team.tenant, 3)
+		createObjects(t, c.newMemberClient(t, team.group), deployment, service)
 	}
 	for _, team := range teams {
-		c.running(t, team.tenant, 3)
+		c.awaitRunningPods(t, team.tenant, 3)
 	}
 
 	t.Run("healthy", func(t *testing.T) {
 		var out outcome
-		eventually(t, patience, "doctor to find nothing", func(context.Context) error {
-			if out = c.croft(t, "doctor"); out.status != 0 || !strings.Contains(out.stdout, "\n0 problems, 0 warnings\n") {
+		awaitCondition(t, patience, "doctor to find nothing", func(context.Context) error {
+			if out = c.runCroft(t, "doctor"); out.status != 0 || !strings.Contains(out.stdout, "\n0 problems, 0 warnings\n") {
 				return fmt.Errorf("it says %s", out)
 			}
 			return nil
@@ -70,38 +70,40 @@ func TestDoctor(t *testing.T) {
 	t.Run("operator dead", func(t *testing.T) { testOperatorDead(t, c) })
 	t.Run("auditor", func(t *testing.T) { testAuditor(t, c) })
 	t.Run("rights", func(t *testing.T) {
-		out := c.croft(t, "doctor", "--as", "jane", "--as-group", "team-a").exits(t, 1)
+		out := c.runCroft(t, "doctor", "--as", "jane", "--as-group", "team-a").expectExit(t, 1)
 		if strings.Contains(out.stdout, "✗") || !strings.Contains(out.stdout, "NodePools: you may not read them") || !strings.Contains(out.stdout, "ask a platform admin") {
 			t.Errorf("want what may not be read, and no problems: %s", out)
 		}
 	})
 
-	create(t, c.admin, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: kwokv1alpha1.KWOKNodeClassSpec{
+	createObjects(t, c.admin, &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: kwokv1alpha1.KWOKNodeClassSpec{
 		NodeRegistrationDelay: metav1.Duration{Duration: patience * 10},
 	}})
-	c.croftReading(t, fmt.Sprintf(sick, "before"), "apply", "-f", "-", "--wait=false").exits(t, 0)
+	c.runCroftWithInput(t, fmt.Sprintf(sick, "before"), "apply", "-f", "-", "--wait=false").expectExit(t, 0)
 	for _, name := range []string{"full", "slow", "kept"} {
-		c.eventuallyCreated(t, nginx(name, "pod"))
+		c.awaitCreated(t, newNginxPod(name, "pod"))
 	}
 
-	t.Run("limits", func(t *testing.T) { c.finds(t, "limits", doctor.Problem, 0, "NodePool/full", "2 of 2 cpu") })
+	t.Run("limits", func(t *testing.T) {
+		c.awaitDoctorFinding(t, "limits", doctor.Problem, 0, "NodePool/full", "2 of 2 cpu")
+	})
 	t.Run("node-class", func(t *testing.T) {
-		c.finds(t, "node-classes", doctor.Problem, 0, "KWOKNodeClass/nobody", "NodePool classless names it")
-		c.finds(t, "node-pools", doctor.Problem, 0, "NodePool/classless", "NodeClassNotFound")
-		c.finds(t, "node-pools", doctor.Problem, time.Hour, "NodePool/foreign", "Karpenter has not reconciled it")
-		c.finds(t, "platform", doctor.Problem, 0, "Pool/classless", "NodePoolNotReady")
+		c.awaitDoctorFinding(t, "node-classes", doctor.Problem, 0, "KWOKNodeClass/nobody", "NodePool classless names it")
+		c.awaitDoctorFinding(t, "node-pools", doctor.Problem, 0, "NodePool/classless", "NodeClassNotFound")
+		c.awaitDoctorFinding(t, "node-pools", doctor.Problem, time.Hour, "NodePool/foreign", "Karpenter has not reconciled it")
+		c.awaitDoctorFinding(t, "platform", doctor.Problem, 0, "Pool/classless", "NodePoolNotReady")
 	})
 	t.Run("not-registered", func(t *testing.T) {
-		c.finds(t, "launches", doctor.Problem, time.Hour, "NodeClaim/slow-", "Node not registered with cluster")
+		c.awaitDoctorFinding(t, "launches", doctor.Problem, time.Hour, "NodeClaim/slow-", "Node not registered with cluster")
 	})
-	t.Run("startup-taint", func(t *testing.T) { doctorStartupTaint(t, c) })
-	t.Run("undeclared-taint", func(t *testing.T) { doctorUndeclaredTaint(t, c) })
-	t.Run("daemonset", func(t *testing.T) { doctorDaemonSet(t, c) })
-	t.Run("overlap", func(t *testing.T) { doctorOverlap(t, c) })
-	t.Run("departures", func(t *testing.T) { doctorDepartures(t, c) })
-	t.Run("old definitions", func(t *testing.T) { doctorOldDefinitions(t, c) })
+	t.Run("startup-taint", func(t *testing.T) { testDoctorStartupTaint(t, c) })
+	t.Run("undeclared-taint", func(t *testing.T) { testDoctorUndeclaredTaint(t, c) })
+	t.Run("daemonset", func(t *testing.T) { testDoctorDaemonSet(t, c) })
+	t.Run("overlap", func(t *testing.T) { testDoctorOverlap(t, c) })
+	t.Run("departures", func(t *testing.T) { testDoctorDepartures(t, c) })
+	t.Run("old definitions", func(t *testing.T) { testDoctorOldDefinitions(t, c) })
 	t.Run("several", func(t *testing.T) {
-		out := c.croft(t, "doctor", "-o", "json").exits(t, 1)
+		out := c.runCroft(t, "doctor", "-o", "json").expectExit(t, 1)
 		var report struct{ Checks []doctor.Result }
 		if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -109,30 +111,31 @@ func TestDoctor(t *testing.T) {
 		if n := doctor.CountProblems(report.Checks); n < 3 {
 			t.Errorf("%d problems: %s", n, out)
 		}
-		if out := c.croft(t, "doctor").exits(t, 1); !strings.Contains(out.stdout, "fix:") || !strings.Contains(out.stdout, "✓ kinds") {
+		if out := c.runCroft(t, "doctor").expectExit(t, 1); !strings.Contains(out.stdout, "fix:") || !strings.Contains(out.stdout, "✓ kinds") {
 			t.Errorf("it does not print the fix, or the checks without findings: %s", out)
 		}
-		c.croft(t, "doctor", "now").exits(t, 2)
+		c.runCroft(t, "doctor", "now").expectExit(t, 2)
 	})
 }
 
-// eventuallyCreated retries until the namespace's rules exist, without which no pod is
+// awaitCreated retries until the namespace's rules exist, without which no pod is
 // admitted.
-func (c *cluster) eventuallyCreated(t testing.TB, pod *corev1.Pod) {
+func (c *cluster) awaitCreated(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
-	eventually(t, patience, "pod "+pod.Namespace+"/"+pod.Name+" to be let in", func(ctx context.Context) error {
+	awaitCondition(t, patience, "pod "+pod.Namespace+"/"+pod.Name+" to be let in", func(ctx context.Context) error {
 		return client.IgnoreAlreadyExists(c.admin.Create(ctx, pod.DeepCopy()))
 	})
 }
 
-// finds waits until doctor reports the finding, with doctor's clock set ahead by later.
-func (c *cluster) finds(t testing.TB, check string, severity doctor.Severity, later time.Duration, texts ...string) {
+// awaitDoctorFinding waits until doctor reports the finding, with doctor's clock set ahead by
+// later.
+func (c *cluster) awaitDoctorFinding(t testing.TB, check string, severity doctor.Severity, later time.Duration, texts ...string) {
 	t.Helper()
 	version, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "doctor to find "+strings.Join(texts, ", "), func(ctx context.Context) error {
+	awaitCondition(t, patience, "doctor to find "+strings.Join(texts, ", "), func(ctx context.Context) error {
 		seen, err := doctor.Gather(ctx, c.admin, version)
 		if err != nil {
 			return err
@@ -156,84 +159,84 @@ func (c *cluster) finds(t testing.TB, check string, severity doctor.Severity, la
 	})
 }
 
-func doctorStartupTaint(t *testing.T, c *twoTenants) {
-	nodePool := ownPool()
+func testDoctorStartupTaint(t *testing.T, c *twoTenants) {
+	nodePool := newOwnPool()
 	nodePool.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}
-	pod := nginx(metav1.NamespaceDefault, "platform", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "own"} })
-	create(t, c.admin, nodePool, pod)
-	t.Cleanup(func() { c.remove(t, pod, nodePool) })
-	c.finds(t, "launches", doctor.Problem, time.Hour, "NodeClaim/own-", `StartupTaint "example.org/agent:NoSchedule" still exists`)
+	pod := newNginxPod(metav1.NamespaceDefault, "platform", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "own"} })
+	createObjects(t, c.admin, nodePool, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod, nodePool) })
+	c.awaitDoctorFinding(t, "launches", doctor.Problem, time.Hour, "NodeClaim/own-", `StartupTaint "example.org/agent:NoSchedule" still exists`)
 }
 
-func doctorUndeclaredTaint(t *testing.T, c *twoTenants) {
-	node := c.runs(t, nginx("full", "pod")).Spec.NodeName
-	c.claimOf(t, node)
+func testDoctorUndeclaredTaint(t *testing.T, c *twoTenants) {
+	node := c.awaitRunning(t, newNginxPod("full", "pod")).Spec.NodeName
+	c.findNodeClaim(t, node)
 	const stray = "example.org/stray"
-	c.taint(t, node, stray+"=yes:NoSchedule")
-	t.Cleanup(func() { c.taint(t, node, stray+"-") })
-	c.finds(t, "taints", doctor.Problem, 0, "Node/"+node, stray)
+	c.taintNode(t, node, stray+"=yes:NoSchedule")
+	t.Cleanup(func() { c.taintNode(t, node, stray+"-") })
+	c.awaitDoctorFinding(t, "taints", doctor.Problem, 0, "Node/"+node, stray)
 }
 
-func (c *cluster) taint(t testing.TB, node, taint string) {
+func (c *cluster) taintNode(t testing.TB, node, taint string) {
 	t.Helper()
 	if _, err := c.Kubectl("taint", "node", node, taint); err != nil {
 		t.Error(err)
 	}
 }
 
-func doctorDaemonSet(t *testing.T, c *twoTenants) {
+func testDoctorDaemonSet(t *testing.T, c *twoTenants) {
 	labels := map[string]string{"app": "agent"}
 	set := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "agent"},
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: nginx("", "").Spec},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: newNginxPod("", "").Spec},
 		},
 	}
-	create(t, c.admin, set)
-	t.Cleanup(func() { c.remove(t, set) })
-	c.finds(t, "daemonsets", doctor.Warning, 0, "DaemonSet/kube-system/agent", "does not tolerate the taint")
+	createObjects(t, c.admin, set)
+	t.Cleanup(func() { c.deleteObjects(t, set) })
+	c.awaitDoctorFinding(t, "daemonsets", doctor.Warning, 0, "DaemonSet/kube-system/agent", "does not tolerate the taint")
 	vital := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"template": {"spec": {"priorityClassName": "system-node-critical"}}}}`))
 	if err := c.admin.Patch(t.Context(), set, vital); err != nil {
 		t.Fatal(err)
 	}
-	c.finds(t, "daemonsets", doctor.Problem, 0, "DaemonSet/kube-system/agent")
+	c.awaitDoctorFinding(t, "daemonsets", doctor.Problem, 0, "DaemonSet/kube-system/agent")
 }
 
-func doctorOverlap(t *testing.T, c *twoTenants) {
-	nodePool := ownPool()
+func testDoctorOverlap(t *testing.T, c *twoTenants) {
+	nodePool := newOwnPool()
 	nodePool.Name = "stray"
 	nodePool.Spec.Template.Labels[c.estate.Platform.NodePoolKey] = "pool-a"
-	create(t, c.admin, nodePool)
-	t.Cleanup(func() { c.remove(t, nodePool) })
-	c.finds(t, "node-pools", doctor.Problem, 0, "NodePool/stray", "without the taint")
+	createObjects(t, c.admin, nodePool)
+	t.Cleanup(func() { c.deleteObjects(t, nodePool) })
+	c.awaitDoctorFinding(t, "node-pools", doctor.Problem, 0, "NodePool/stray", "without the taint")
 }
 
-// doctorDepartures tests a node that no longer matches its pool and may not be replaced, at
+// testDoctorDepartures tests a node that no longer matches its pool and may not be replaced, at
 // first because of the pool and then also because of a pod.
-func doctorDepartures(t *testing.T, c *twoTenants) {
-	pod := c.runs(t, nginx("kept", "pod"))
+func testDoctorDepartures(t *testing.T, c *twoTenants) {
+	pod := c.awaitRunning(t, newNginxPod("kept", "pod"))
 	node := pod.Spec.NodeName
-	c.claimOf(t, node)
-	c.croftReading(t, fmt.Sprintf(sick, "after"), "apply", "-f", "-", "--wait=false").exits(t, 0)
-	c.finds(t, "departures", doctor.Warning, time.Hour, "Node/"+node, "drifted")
+	c.findNodeClaim(t, node)
+	c.runCroftWithInput(t, fmt.Sprintf(sick, "after"), "apply", "-f", "-", "--wait=false").expectExit(t, 0)
+	c.awaitDoctorFinding(t, "departures", doctor.Warning, time.Hour, "Node/"+node, "drifted")
 	hold := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}`))
 	if err := c.admin.Patch(t.Context(), pod, hold); err != nil {
 		t.Fatal(err)
 	}
-	c.finds(t, "departures", doctor.Problem, time.Hour, "Node/"+node, "kept/pod", "karpenter.sh/do-not-disrupt")
-	if story := c.why(t, "node/"+node); !strings.Contains(story, "karpenter.sh/do-not-disrupt") {
+	c.awaitDoctorFinding(t, "departures", doctor.Problem, time.Hour, "Node/"+node, "kept/pod", "karpenter.sh/do-not-disrupt")
+	if story := c.runWhy(t, "node/"+node); !strings.Contains(story, "karpenter.sh/do-not-disrupt") {
 		t.Errorf("croft why does not say what holds it: %s", story)
 	}
 }
 
-func (c *cluster) why(t testing.TB, args ...string) string {
+func (c *cluster) runWhy(t testing.TB, args ...string) string {
 	t.Helper()
-	return c.croft(t, append([]string{"why"}, args...)...).exits(t, 1).stdout
+	return c.runCroft(t, append([]string{"why"}, args...)...).expectExit(t, 1).stdout
 }
 
-// ownPool returns a NodePool of the platform's own, whose nodes have a label and no taint.
-func ownPool() *karpenterv1.NodePool {
+// newOwnPool returns a NodePool of the platform's own, whose nodes have a label and no taint.
+func newOwnPool() *karpenterv1.NodePool {
 	return &karpenterv1.NodePool{
 		ObjectMeta: metav1.ObjectMeta{Name: "own"},
 		Spec: karpenterv1.NodePoolSpec{Template: karpenterv1.NodeClaimTemplate{
@@ -248,26 +251,26 @@ func ownPool() *karpenterv1.NodePool {
 	}
 }
 
-// doctorOldDefinitions removes a field from a CRD, as in an older version. It fails if croft
+// testDoctorOldDefinitions removes a field from a CRD, as in an older version. It fails if croft
 // does not report the remedy to the user who applies a file, or if half of the file is applied.
-func doctorOldDefinitions(t *testing.T, c *twoTenants) {
+func testDoctorOldDefinitions(t *testing.T, c *twoTenants) {
 	const name, field = "pools.croft.dev", "costCode"
-	eventually(t, patience, name+" to lose a field", func(ctx context.Context) error {
+	awaitCondition(t, patience, name+" to lose a field", func(ctx context.Context) error {
 		var definition apiextensionsv1.CustomResourceDefinition
-		c.get(t, "", name, &definition)
+		c.getObject(t, "", name, &definition)
 		for i := range definition.Spec.Versions {
 			properties := definition.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties
 			delete(properties["spec"].Properties, field)
 		}
 		return c.admin.Update(ctx, &definition)
 	})
-	eventually(t, patience, "the definition to count", func(context.Context) error {
-		if out := c.croft(t, "apply", "-f", c.file, "--wait=false"); out.status != 1 {
+	awaitCondition(t, patience, "the definition to count", func(context.Context) error {
+		if out := c.runCroft(t, "apply", "-f", c.file, "--wait=false"); out.status != 1 {
 			return fmt.Errorf("apply says %s", out)
 		}
 		return nil
 	})
-	out := c.croftReading(t, read(t, c.file)+"  newcomer: {pool: pool-a}\n", "apply", "-f", "-", "--wait=false").exits(t, 1)
+	out := c.runCroftWithInput(t, readRepositoryFile(t, c.file)+"  newcomer: {pool: pool-a}\n", "apply", "-f", "-", "--wait=false").expectExit(t, 1)
 	for _, text := range []string{"nothing was written: ", "." + field + ": field not declared in schema", "fix:   apply the definitions"} {
 		if !strings.Contains(out.stderr, text) {
 			t.Errorf("it does not say %q: %s", text, out)
@@ -276,10 +279,10 @@ func doctorOldDefinitions(t *testing.T, c *twoTenants) {
 	if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "newcomer"}, &v1alpha1.Tenant{}); !apierrors.IsNotFound(err) {
 		t.Errorf("half of a file was applied: tenant newcomer: %v", err)
 	}
-	c.finds(t, "kinds", doctor.Problem, 0, name, field)
-	c.croft(t, "install").exits(t, 0)
-	eventually(t, patience, "apply to succeed", func(context.Context) error {
-		if out := c.croft(t, "apply", "-f", c.file, "--wait=false"); out.status != 0 {
+	c.awaitDoctorFinding(t, "kinds", doctor.Problem, 0, name, field)
+	c.runCroft(t, "install").expectExit(t, 0)
+	awaitCondition(t, patience, "apply to succeed", func(context.Context) error {
+		if out := c.runCroft(t, "apply", "-f", c.file, "--wait=false"); out.status != 0 {
 			return fmt.Errorf("it says %s", out)
 		}
 		return nil

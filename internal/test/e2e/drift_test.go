@@ -53,18 +53,18 @@ func testDrift(t *testing.T, c *twoTenants) {
 		},
 	} {
 		t.Run(d.name, func(t *testing.T) {
-			before := named(d.object)
-			c.get(t, before.GetNamespace(), before.GetName(), before)
-			c.disturb(t, d.object, d.patch)
-			eventually(t, moments, "croft to put it back", func(ctx context.Context) error {
-				now := named(d.object)
+			before := copyObject(d.object)
+			c.getObject(t, before.GetNamespace(), before.GetName(), before)
+			c.disturbObject(t, d.object, d.patch)
+			awaitCondition(t, moments, "croft to put it back", func(ctx context.Context) error {
+				now := copyObject(d.object)
 				if err := c.admin.Get(ctx, client.ObjectKeyFromObject(d.object), now); err != nil {
 					return err
 				}
 				if d.patch == "" && now.GetUID() == before.GetUID() {
 					return errors.New("it has not been deleted yet")
 				}
-				if !reflect.DeepEqual(wish(t, now), wish(t, before)) {
+				if !reflect.DeepEqual(getDesired(t, now), getDesired(t, before)) {
 					return errors.New("it is still as it was left")
 				}
 				return nil
@@ -72,14 +72,14 @@ func testDrift(t *testing.T, c *twoTenants) {
 		})
 	}
 
-	c.placesPods(t, teams[0].tenant, c.estate.Platform.NodePoolKey, teams[0].pool)
+	c.awaitPlacement(t, teams[0].tenant, c.estate.Platform.NodePoolKey, teams[0].pool)
 
 	t.Run("a namespace's labels are changed", func(t *testing.T) {
 		const foreign, level = "example.org/floor", "pod-security.kubernetes.io/enforce"
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: teams[0].tenant}}
-		c.disturb(t, namespace, `{"metadata": {"labels": {"`+foreign+`": "7", "`+level+`": "privileged"}}}`)
+		c.disturbObject(t, namespace, `{"metadata": {"labels": {"`+foreign+`": "7", "`+level+`": "privileged"}}}`)
 		var labels map[string]string
-		eventually(t, moments, "the Pod Security level to be put back", func(ctx context.Context) error {
+		awaitCondition(t, moments, "the Pod Security level to be put back", func(ctx context.Context) error {
 			now := &corev1.Namespace{}
 			err := c.admin.Get(ctx, client.ObjectKeyFromObject(namespace), now)
 			labels = now.Labels
@@ -94,27 +94,27 @@ func testDrift(t *testing.T, c *twoTenants) {
 	})
 }
 
-// disturb changes an object as another user, or deletes it if the patch is empty.
-func (c *cluster) disturb(t testing.TB, o client.Object, patch string) {
+// disturbObject changes an object as another user, or deletes it if the patch is empty.
+func (c *cluster) disturbObject(t testing.TB, o client.Object, patch string) {
 	t.Helper()
 	var err error
 	if patch == "" {
 		err = c.admin.Delete(t.Context(), o)
 	} else {
-		err = c.admin.Patch(t.Context(), named(o), client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody"))
+		err = c.admin.Patch(t.Context(), copyObject(o), client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody"))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// named returns an empty object of the same kind and name, to read into: reading into a filled
+// copyObject returns an empty object of the same kind and name, to read into: reading into a filled
 // object keeps fields that the API server omits.
-func named(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }
+func copyObject(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }
 
-// wish returns the desired content of an object: without its status and the API server's own
+// getDesired returns the desired content of an object: without its status and the API server's own
 // metadata.
-func wish(t testing.TB, o client.Object) map[string]any {
+func getDesired(t testing.TB, o client.Object) map[string]any {
 	t.Helper()
 	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {

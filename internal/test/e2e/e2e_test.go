@@ -47,8 +47,8 @@ type cluster struct {
 	localVolumes bool
 }
 
-// start starts a sandbox for a test and its subtests.
-func start(t *testing.T, o sandbox.Options) *cluster {
+// startSandbox starts a sandbox for a test and its subtests.
+func startSandbox(t *testing.T, o sandbox.Options) *cluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -61,7 +61,7 @@ func start(t *testing.T, o sandbox.Options) *cluster {
 // startWithCroft starts a full sandbox with croft's operator in it.
 func startWithCroft(t *testing.T) *cluster {
 	t.Helper()
-	return start(t, sandbox.Options{Croft: croftBinary(t)})
+	return startSandbox(t, sandbox.Options{Croft: findCroftBinary(t)})
 }
 
 func newClient(t testing.TB, config *rest.Config) client.Client {
@@ -76,17 +76,17 @@ func newClient(t testing.TB, config *rest.Config) client.Client {
 	return c
 }
 
-// member returns a client that impersonates a user of the group.
-func (c *cluster) member(t testing.TB, group string) client.Client {
+// newMemberClient returns a client that impersonates a user of the group.
+func (c *cluster) newMemberClient(t testing.TB, group string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{group, "system:authenticated"}}
 	return newClient(t, config)
 }
 
-// eventually waits until a condition returns nil. At the time limit it ends the test with the
+// awaitCondition waits until a condition returns nil. At the time limit it ends the test with the
 // condition's last error.
-func eventually(t testing.TB, within time.Duration, what string, holds func(context.Context) error) {
+func awaitCondition(t testing.TB, within time.Duration, what string, holds func(context.Context) error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for pause := interval; ; pause = min(pause*3/2, longestInterval) {
@@ -103,6 +103,6 @@ func eventually(t testing.TB, within time.Duration, what string, holds func(cont
 	}
 }
 
-// example returns the path of an example as in the README: commands run in the repository's
+// getExamplePath returns the path of an example as in the README: commands run in the repository's
 // root.
-func example(name string) string { return filepath.Join("examples", name) }
+func getExamplePath(name string) string { return filepath.Join("examples", name) }

@@ -26,11 +26,11 @@ import (
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
-// placedBy returns examples/two-tenants.yaml with another placement engine.
-func placedBy(t testing.TB, engine v1alpha1.PlacementEngine) string {
+// buildEngineFile returns examples/two-tenants.yaml with another placement engine.
+func buildEngineFile(t testing.TB, engine v1alpha1.PlacementEngine) string {
 	t.Helper()
 	const line = "  clusterName: demo\n"
-	file := read(t, example("two-tenants.yaml"))
+	file := readRepositoryFile(t, getExamplePath("two-tenants.yaml"))
 	if !strings.Contains(file, line) {
 		t.Fatalf("the example has no line %q any more", line)
 	}
@@ -40,7 +40,7 @@ func placedBy(t testing.TB, engine v1alpha1.PlacementEngine) string {
 // startWithGatekeeper starts a full sandbox with Gatekeeper and croft's operator.
 func startWithGatekeeper(t *testing.T, without ...string) *cluster {
 	t.Helper()
-	return start(t, sandbox.Options{Croft: croftBinary(t), With: []string{sandbox.Gatekeeper}, Without: without})
+	return startSandbox(t, sandbox.Options{Croft: findCroftBinary(t), With: []string{sandbox.Gatekeeper}, Without: without})
 }
 
 // TestGatekeeper runs the walk-through on a cluster like those before Kubernetes 1.36: without
@@ -51,22 +51,22 @@ func TestGatekeeper(t *testing.T) {
 	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
 	t.Run("Native", func(t *testing.T) {
 		// The message names the missing kind and the setting to use instead.
-		said := c.croftReading(t, placedBy(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
+		said := c.runCroftWithInput(t, buildEngineFile(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
 		if said.status == 0 || !strings.Contains(said.stderr, "set platform.placement to Gatekeeper") {
 			t.Errorf("it does not say what to do: %s", said)
 		}
-		eventually(t, moments, "the rights of the platform's admins", func(ctx context.Context) error {
+		awaitCondition(t, moments, "the rights of the platform's admins", func(ctx context.Context) error {
 			return c.admin.Get(ctx, client.ObjectKey{Name: identity.AdminRole}, &rbacv1.ClusterRoleBinding{})
 		})
 	})
-	file := placedBy(t, v1alpha1.PlacementGatekeeper)
-	c.declare(t, file)
-	two := &twoTenants{cluster: c, file: write(t, file), estate: estateOf(t, "two-tenants.yaml", file)}
+	file := buildEngineFile(t, v1alpha1.PlacementGatekeeper)
+	c.applyContent(t, file)
+	two := &twoTenants{cluster: c, file: writeTempFile(t, file), estate: buildEstate(t, "two-tenants.yaml", file)}
 	t.Run("Placement", func(t *testing.T) { testPlacement(t, two) })
 	t.Run("InstanceTypeAndScaleIn", func(t *testing.T) { testInstanceTypeAndScaleIn(t, two) })
 	t.Run("Verify", func(t *testing.T) {
-		eventually(t, moments, "every wall to hold", func(context.Context) error {
-			if said := c.croft(t, "verify"); said.status != 0 {
+		awaitCondition(t, moments, "every wall to hold", func(context.Context) error {
+			if said := c.runCroft(t, "verify"); said.status != 0 {
 				return errors.New(said.String())
 			}
 			return nil
@@ -83,12 +83,12 @@ func TestGatekeeper(t *testing.T) {
 func testMutatorDrift(t *testing.T, c *cluster) {
 	const old = `{"apiVersion": "constraints.gatekeeper.sh/v1beta1", "kind": "CroftServices", "metadata": {"name": "croft-tenant-a", "labels":
 		{"app.kubernetes.io/managed-by": "croft", "croft.dev/tenant": "tenant-a", "croft.dev/wall": "policy"}}, "spec": {"match": {"scope": "Namespaced", "namespaces": ["tenant-a"], "kinds": [{"apiGroups": [""], "kinds": ["Service"]}]}}}`
-	c.kubectl(t, old, "apply", "--server-side", "--field-manager", v1alpha1.ManagedBy, "-f", "-").exits(t, 0)
-	constraints := c.constraints(t)
+	c.runKubectl(t, old, "apply", "--server-side", "--field-manager", v1alpha1.ManagedBy, "-f", "-").expectExit(t, 0)
+	constraints := c.listConstraints(t)
 	if len(constraints) != len(apply.GatekeeperConstraintKinds) {
 		t.Errorf("%d constraints, want one of each kind: %v", len(constraints), constraints)
 	}
-	for _, o := range append(constraints, c.gatekeepers(t, "tenant-a")...) {
+	for _, o := range append(constraints, c.listGatekeeperObjects(t, "tenant-a")...) {
 		if o.GetName() == "croft-tenant-a" {
 			continue
 		}
@@ -96,7 +96,7 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 		if err := c.admin.Delete(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, moments, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName()+" to come back", func(ctx context.Context) error {
+		awaitCondition(t, moments, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName()+" to come back", func(ctx context.Context) error {
 			now := o.DeepCopyObject().(client.Object)
 			if err := c.admin.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
 				return err
@@ -108,8 +108,8 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 		})
 	}
 	const rule = v1alpha1.RulesAnnotationPrefix + "pools"
-	c.kubectl(t, "", "annotate", "namespace", "tenant-a", rule+"-").exits(t, 0)
-	eventually(t, moments, "the rule to come back", func(ctx context.Context) error {
+	c.runKubectl(t, "", "annotate", "namespace", "tenant-a", rule+"-").expectExit(t, 0)
+	awaitCondition(t, moments, "the rule to come back", func(ctx context.Context) error {
 		var namespace corev1.Namespace
 		if err := c.admin.Get(ctx, client.ObjectKey{Name: "tenant-a"}, &namespace); err != nil {
 			return err
@@ -119,8 +119,8 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 		}
 		return nil
 	})
-	eventually(t, moments, "the constraint of tenant-a's own to go", func(context.Context) error {
-		for _, o := range c.gatekeepers(t, "tenant-a") {
+	awaitCondition(t, moments, "the constraint of tenant-a's own to go", func(context.Context) error {
+		for _, o := range c.listGatekeeperObjects(t, "tenant-a") {
 			if o.GetName() == "croft-tenant-a" {
 				return errors.New("it is there")
 			}
@@ -134,11 +134,11 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 func testUnsafe(t *testing.T, c *cluster) {
 	const name = "gatekeeper-mutating-webhook-configuration"
 	set := func(policy string) {
-		c.kubectl(t, "", "patch", "mutatingwebhookconfiguration", name, "--type=json",
-			`-p=[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"`+policy+`"}]`).exits(t, 0)
+		c.runKubectl(t, "", "patch", "mutatingwebhookconfiguration", name, "--type=json",
+			`-p=[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"`+policy+`"}]`).expectExit(t, 0)
 	}
 	says := func(status metav1.ConditionStatus, words ...string) {
-		eventually(t, moments, "the Platform to say so", func(ctx context.Context) error {
+		awaitCondition(t, moments, "the Platform to say so", func(ctx context.Context) error {
 			var platform v1alpha1.Platform
 			if err := c.admin.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
 				return err
@@ -164,37 +164,37 @@ func testUnsafe(t *testing.T, c *cluster) {
 // testKilled fails if a pod is admitted without placement while Gatekeeper is being killed, or
 // if pods are not admitted again afterwards.
 func testKilled(t *testing.T, c *twoTenants) {
-	traffic := c.traffic(t, c.estate)
+	traffic := c.startTraffic(t, c.estate)
 	for range 3 {
-		traffic.more(t, 50)
+		traffic.awaitPlaced(t, 50)
 		// The count is read before the kill: Gatekeeper is restarted at once, and may be up
 		// when Kill returns.
 		refused := traffic.refused.Load()
 		if err := c.Kill(sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
-		traffic.refuses(t, refused)
+		traffic.awaitRefused(t, refused)
 		if err := c.Start(sandbox.Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
 	}
-	traffic.more(t, 50)
-	traffic.end(t)
+	traffic.awaitPlaced(t, 50)
+	traffic.stopTraffic(t)
 	t.Logf("%d pods let in, all placed; %d refused while Gatekeeper was away", traffic.placed.Load(), traffic.refused.Load())
 }
 
 // testGatekeeperDelete fails if an object of a deleted tenant remains.
 func testGatekeeperDelete(t *testing.T, c *cluster) {
-	c.declare(t, `
+	c.applyContent(t, `
 tenants:
   passing: {pool: pool-a, deletion: Delete}
 `)
-	if len(c.gatekeepers(t, "passing")) == 0 {
+	if len(c.listGatekeeperObjects(t, "passing")) == 0 {
 		t.Fatal("a tenant has no mutators")
 	}
-	c.croft(t, "delete", "tenant", "passing", "--yes").exits(t, 0)
-	c.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "passing"}})
-	if left := c.gatekeepers(t, "passing"); len(left) > 0 {
+	c.runCroft(t, "delete", "tenant", "passing", "--yes").expectExit(t, 0)
+	c.awaitDeletion(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "passing"}})
+	if left := c.listGatekeeperObjects(t, "passing"); len(left) > 0 {
 		t.Errorf("%d mutators are left, of them %s", len(left), left[0].GetName())
 	}
 }
@@ -205,28 +205,29 @@ func TestSwitchEngine(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
 	c := startWithGatekeeper(t)
-	c.declare(t, placedBy(t, v1alpha1.PlacementNative))
-	traffic := c.traffic(t, estateOf(t, "two-tenants.yaml", placedBy(t, v1alpha1.PlacementNative)))
-	traffic.more(t, 50)
+	c.applyContent(t, buildEngineFile(t, v1alpha1.PlacementNative))
+	traffic := c.startTraffic(t, buildEstate(t, "two-tenants.yaml", buildEngineFile(t, v1alpha1.PlacementNative)))
+	traffic.awaitPlaced(t, 50)
 	for _, engine := range []v1alpha1.PlacementEngine{v1alpha1.PlacementGatekeeper, v1alpha1.PlacementNative, v1alpha1.PlacementGatekeeper} {
 		started := time.Now()
-		c.declare(t, placedBy(t, engine))
+		c.applyContent(t, buildEngineFile(t, engine))
 		t.Logf("switched to %s in %s", engine, time.Since(started).Round(10*time.Millisecond))
-		eventually(t, patience, "the other engine's objects to go", func(context.Context) error { return c.only(t, engine) })
-		traffic.more(t, 50)
+		awaitCondition(t, patience, "the other engine's objects to go", func(context.Context) error { return c.checkOnlyEngine(t, engine) })
+		traffic.awaitPlaced(t, 50)
 	}
-	traffic.end(t)
+	traffic.stopTraffic(t)
 	if n := traffic.refused.Load(); n > 0 {
 		t.Errorf("%d of %d pods were refused; the last: %v", n, n+traffic.placed.Load(), traffic.last.Load())
 	}
 	t.Logf("%d pods let in, all placed", traffic.placed.Load())
 }
 
-// only returns an error if objects of the other engine exist, or none of the given engine.
-func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
+// checkOnlyEngine returns an error if objects of the other engine exist, or none of the given
+// engine.
+func (c *cluster) checkOnlyEngine(t testing.TB, engine v1alpha1.PlacementEngine) error {
 	t.Helper()
 	var native, other int
-	for ref := range c.everything(t, ours) {
+	for ref := range c.listEverything(t, ours) {
 		switch {
 		case strings.HasPrefix(ref.Kind, "MutatingAdmissionPolicy"):
 			native++
@@ -243,23 +244,23 @@ func (c *cluster) only(t testing.TB, engine v1alpha1.PlacementEngine) error {
 	return nil
 }
 
-// gatekeepers returns the Gatekeeper objects of a tenant: its mutators.
-func (c *cluster) gatekeepers(t testing.TB, tenant string) []client.Object {
+// listGatekeeperObjects returns the Gatekeeper objects of a tenant: its mutators.
+func (c *cluster) listGatekeeperObjects(t testing.TB, tenant string) []client.Object {
 	t.Helper()
-	return c.inGroup(t, ".gatekeeper.sh", client.MatchingLabels{v1alpha1.TenantLabel: tenant})
+	return c.listGroup(t, ".gatekeeper.sh", client.MatchingLabels{v1alpha1.TenantLabel: tenant})
 }
 
-// constraints returns the constraints that apply to all tenants.
-func (c *cluster) constraints(t testing.TB) []client.Object {
+// listConstraints returns the constraints that apply to all tenants.
+func (c *cluster) listConstraints(t testing.TB) []client.Object {
 	t.Helper()
-	return slices.DeleteFunc(c.inGroup(t, admissionpolicy.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })
+	return slices.DeleteFunc(c.listGroup(t, admissionpolicy.ConstraintsGroup, ours), func(o client.Object) bool { return o.GetLabels()[v1alpha1.TenantLabel] != "" })
 }
 
-// inGroup returns the objects of all API groups with this suffix.
-func (c *cluster) inGroup(t testing.TB, group string, which client.MatchingLabels) []client.Object {
+// listGroup returns the objects of all API groups with this suffix.
+func (c *cluster) listGroup(t testing.TB, group string, which client.MatchingLabels) []client.Object {
 	t.Helper()
 	var all []client.Object
-	for ref, o := range c.everything(t, which) {
+	for ref, o := range c.listEverything(t, which) {
 		if strings.HasSuffix(ref.Group, group) {
 			object := &metav1.PartialObjectMetadata{ObjectMeta: o}
 			object.SetGroupVersionKind(ref.GroupVersionKind)
@@ -281,16 +282,16 @@ type podTraffic struct {
 // trafficName is the prefix of the pods' names.
 const trafficName = "traffic-"
 
-// traffic creates pods until it is ended. The pods have a scheduling gate, so they are never
+// startTraffic creates pods until it is ended. The pods have a scheduling gate, so they are never
 // scheduled, and are deleted in the end.
-func (c *cluster) traffic(t testing.TB, e *estate.Estate) *podTraffic {
+func (c *cluster) startTraffic(t testing.TB, e *estate.Estate) *podTraffic {
 	t.Helper()
-	return c.trafficBy(t, e, func(*estate.Tenant) client.Client { return c.admin }, t.Errorf)
+	return c.startTrafficBy(t, e, func(*estate.Tenant) client.Client { return c.admin }, t.Errorf)
 }
 
-// trafficBy is like traffic, with pods that a tenant's members create. wrong is called for pods
-// that were admitted without placement.
-func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.Tenant) client.Client, wrong func(string, ...any)) *podTraffic {
+// startTrafficBy is like startTraffic, with pods that a tenant's members create. wrong is called
+// for pods that were admitted without placement.
+func (c *cluster) startTrafficBy(t testing.TB, e *estate.Estate, people func(*estate.Tenant) client.Client, wrong func(string, ...any)) *podTraffic {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	p := &podTraffic{stop: stop}
@@ -299,7 +300,7 @@ func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.
 		for n := range 2 {
 			p.clients.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					pod := nginx(tenant.Namespaces[0], fmt.Sprintf("%s%d-%d", trafficName, n, i), func(spec *corev1.PodSpec) {
+					pod := newNginxPod(tenant.Namespaces[0], fmt.Sprintf("%s%d-%d", trafficName, n, i), func(spec *corev1.PodSpec) {
 						spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "croft.dev/test"}}
 					})
 					err := as.Create(ctx, pod)
@@ -310,7 +311,7 @@ func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.
 						p.refused.Add(1)
 						p.last.Store(err.Error())
 					default:
-						if err := placed(pod, e.Platform.NodePoolKey, tenant.Pools[0]); err != nil {
+						if err := checkPlacement(pod, e.Platform.NodePoolKey, tenant.Pools[0]); err != nil {
 							wrong("%s was let in unplaced: %v", pod.Name, err)
 						}
 						p.placed.Add(1)
@@ -324,11 +325,11 @@ func (c *cluster) trafficBy(t testing.TB, e *estate.Estate, people func(*estate.
 	return p
 }
 
-// more waits until n more pods have been admitted.
-func (p *podTraffic) more(t testing.TB, n int64) {
+// awaitPlaced waits until n more pods have been admitted.
+func (p *podTraffic) awaitPlaced(t testing.TB, n int64) {
 	t.Helper()
 	before := p.placed.Load()
-	eventually(t, patience, "pods to be let in", func(context.Context) error {
+	awaitCondition(t, patience, "pods to be let in", func(context.Context) error {
 		if got := p.placed.Load() - before; got < n {
 			return fmt.Errorf("%d of %d; the last refusal: %v", got, n, p.last.Load())
 		}
@@ -336,10 +337,10 @@ func (p *podTraffic) more(t testing.TB, n int64) {
 	})
 }
 
-// refuses waits until more pods have been refused than before.
-func (p *podTraffic) refuses(t testing.TB, before int64) {
+// awaitRefused waits until more pods have been refused than before.
+func (p *podTraffic) awaitRefused(t testing.TB, before int64) {
 	t.Helper()
-	eventually(t, patience, "a pod to be refused", func(context.Context) error {
+	awaitCondition(t, patience, "a pod to be refused", func(context.Context) error {
 		if p.refused.Load() == before {
 			return errors.New("none is")
 		}
@@ -347,7 +348,7 @@ func (p *podTraffic) refuses(t testing.TB, before int64) {
 	})
 }
 
-func (p *podTraffic) end(t testing.TB) {
+func (p *podTraffic) stopTraffic(t testing.TB) {
 	t.Helper()
 	p.stop()
 	p.clients.Wait()

@@ -43,34 +43,34 @@ func TestHighAvailability(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(writesPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, sandbox.Options{Components: sandbox.WithControllers, AuditPolicy: policy})
-	team := &replicas{cluster: c, kubeconfig: c.install(t)}
-	c.croft(t, "apply", "--wait=false", "-f", write(t, manyTenants(1, 1))).exits(t, 0)
+	c := startSandbox(t, sandbox.Options{Components: sandbox.WithControllers, AuditPolicy: policy})
+	team := &replicas{cluster: c, kubeconfig: c.installCroft(t)}
+	c.runCroft(t, "apply", "--wait=false", "-f", writeTempFile(t, buildManyTenants(1, 1))).expectExit(t, 0)
 	for range 3 {
-		team.start(t)
+		team.startReplica(t)
 	}
-	team.leader(t)
-	c.isReady(t, "tenant-0")
+	team.awaitLeader(t)
+	c.awaitTenantReady(t, "tenant-0")
 
-	people := c.comeAndGo(t)
+	people := c.startPopulation(t)
 	for n := range kills {
-		people.more(t, 10)
-		killed := team.leader(t)
-		killed.kill(t)
-		team.start(t) // as the Deployment does
-		people.more(t, 10)
-		t.Logf("kill %d: the longest wait so far is %s", n+1, people.longest().Round(time.Millisecond))
+		people.awaitReady(t, 10)
+		killed := team.awaitLeader(t)
+		killed.killProcess(t)
+		team.startReplica(t) // as the Deployment does
+		people.awaitReady(t, 10)
+		t.Logf("kill %d: the longest wait so far is %s", n+1, people.getLongestWait().Round(time.Millisecond))
 	}
-	people.end(t)
-	longest := people.longest()
-	t.Logf("%d tenants became Ready, %d went, the longest wait was %s", people.count(), people.gone, longest.Round(time.Millisecond))
+	people.stopPopulation(t)
+	longest := people.getLongestWait()
+	t.Logf("%d tenants became Ready, %d went, the longest wait was %s", people.countReady(), people.gone, longest.Round(time.Millisecond))
 	if longest > leaseDuration+longestWait {
 		t.Errorf("a tenant waited %s, and the lease is %s", longest, leaseDuration)
 	}
 	for _, p := range team.all {
-		p.kill(t)
+		p.killProcess(t)
 	}
-	c.writtenOnce(t)
+	c.expectNoRedundantWrites(t)
 }
 
 // replicas are operators, one of which is the leader.
@@ -85,17 +85,17 @@ type replica struct {
 	log string
 }
 
-func (r *replicas) start(t testing.TB) {
+func (r *replicas) startReplica(t testing.TB) {
 	t.Helper()
 	log := fmt.Sprintf("croft-replica-%d.log", len(r.all))
-	p := r.spawnCroft(t, log, "operator", "--kubeconfig", r.kubeconfig, "--health-addr", "0", "--metrics-addr", "0")
+	p := r.startCroft(t, log, "operator", "--kubeconfig", r.kubeconfig, "--health-addr", "0", "--metrics-addr", "0")
 	r.all = append(r.all, &replica{p, filepath.Join(r.Dir, "logs", log)})
 }
 
-// leader waits until a replica is the leader, and returns it.
-func (r *replicas) leader(t testing.TB) (leader *replica) {
+// awaitLeader waits until a replica is the leader, and returns it.
+func (r *replicas) awaitLeader(t testing.TB) (leader *replica) {
 	t.Helper()
-	eventually(t, patience, "a leader", func(context.Context) error {
+	awaitCondition(t, patience, "a leader", func(context.Context) error {
 		for _, p := range r.all {
 			select {
 			case <-p.ended:
@@ -130,9 +130,9 @@ type population struct {
 	gone     int
 }
 
-// comeAndGo creates a tenant every half second until it is ended, and deletes every third when
-// it is Ready.
-func (c *cluster) comeAndGo(t testing.TB) *population {
+// startPopulation creates a tenant every half second until it is ended, and deletes every third
+// when it is Ready.
+func (c *cluster) startPopulation(t testing.TB) *population {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	p := &population{admin: c.admin, stop: stop, done: make(chan error, 1), declared: map[string]time.Time{}}
@@ -148,9 +148,9 @@ func (c *cluster) comeAndGo(t testing.TB) *population {
 				return
 			case <-next.C:
 				n++
-				err = p.declare(ctx, fmt.Sprintf("guest-%d", n))
+				err = p.declareTenant(ctx, fmt.Sprintf("guest-%d", n))
 			case <-look.C:
-				err = p.look(ctx)
+				err = p.recordReady(ctx)
 			}
 			if err != nil && ctx.Err() == nil {
 				p.done <- err
@@ -162,7 +162,7 @@ func (c *cluster) comeAndGo(t testing.TB) *population {
 	return p
 }
 
-func (p *population) declare(ctx context.Context, name string) error {
+func (p *population) declareTenant(ctx context.Context, name string) error {
 	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TenantSpec{
 		Pool: "pool-0", Deletion: v1alpha1.DeletionDelete, Quota: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("20")},
 		Access: []v1alpha1.Access{{Group: name, Role: v1alpha1.RoleOperator}},
@@ -179,8 +179,8 @@ func (p *population) declare(ctx context.Context, name string) error {
 	return err
 }
 
-// look records the tenants that have become Ready, and deletes every third of them.
-func (p *population) look(ctx context.Context) error {
+// recordReady records the tenants that have become Ready, and deletes every third of them.
+func (p *population) recordReady(ctx context.Context) error {
 	var all v1alpha1.TenantList
 	if err := p.admin.List(ctx, &all); err != nil {
 		return err
@@ -209,31 +209,31 @@ func (p *population) look(ctx context.Context) error {
 	return nil
 }
 
-// more waits until n more tenants are Ready.
-func (p *population) more(t testing.TB, n int) {
+// awaitReady waits until n more tenants are Ready.
+func (p *population) awaitReady(t testing.TB, n int) {
 	t.Helper()
-	before := p.count()
-	eventually(t, patience, "tenants to be Ready", func(context.Context) error {
+	before := p.countReady()
+	awaitCondition(t, patience, "tenants to be Ready", func(context.Context) error {
 		select {
 		case err := <-p.done:
 			t.Fatalf("tenants stopped coming and going: %v", err)
 		default:
 		}
-		if now := p.count(); now < before+n {
+		if now := p.countReady(); now < before+n {
 			return fmt.Errorf("%d of %d", now-before, n)
 		}
 		return nil
 	})
 }
 
-func (p *population) count() int {
+func (p *population) countReady() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waits)
 }
 
-// longest returns the longest waiting time, including tenants that are not Ready yet.
-func (p *population) longest() time.Duration {
+// getLongestWait returns the longest waiting time, including tenants that are not Ready yet.
+func (p *population) getLongestWait() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var longest time.Duration
@@ -246,15 +246,15 @@ func (p *population) longest() time.Duration {
 	return longest
 }
 
-// end stops creating tenants, and waits until all are Ready or deleted.
-func (p *population) end(t testing.TB) {
+// stopPopulation stops creating tenants, and waits until all are Ready or deleted.
+func (p *population) stopPopulation(t testing.TB) {
 	t.Helper()
 	p.stop()
 	if err := <-p.done; err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "all tenants to be Ready or gone", func(ctx context.Context) error {
-		if err := p.look(ctx); err != nil {
+	awaitCondition(t, patience, "all tenants to be Ready or gone", func(ctx context.Context) error {
+		if err := p.recordReady(ctx); err != nil {
 			return err
 		}
 		var all v1alpha1.TenantList

@@ -33,29 +33,29 @@ func TestImage(t *testing.T) {
 	}
 	first := readImage(t, path)
 	for _, architecture := range []string{"amd64", "arm64"} {
-		t.Run(architecture, func(t *testing.T) { first.imageHolds(t, architecture, first.manifest(t, architecture)) })
+		t.Run(architecture, func(t *testing.T) { first.expectImage(t, architecture, first.readManifest(t, architecture)) })
 	}
 	t.Run("runs", func(t *testing.T) {
-		said := run(t, exec.CommandContext(t.Context(), imageBinary(t), "version"), "").exits(t, 0)
+		said := runCommand(t, exec.CommandContext(t.Context(), extractBinary(t), "version"), "").expectExit(t, 0)
 		if said.stdout == "" {
 			t.Errorf("%s", said)
 		}
 	})
-	t.Run("bill of materials", func(t *testing.T) { isBillOf(t, path+".spdx.json", imageBinary(t)) })
+	t.Run("bill of materials", func(t *testing.T) { expectBillOfMaterials(t, path+".spdx.json", extractBinary(t)) })
 
-	t.Run("again", func(t *testing.T) { isMadeAgain(t, first) })
+	t.Run("again", func(t *testing.T) { expectReproducible(t, first) })
 }
 
-// isMadeAgain builds the image again, later and in another directory with an empty build cache,
-// and fails if it differs from the first.
-func isMadeAgain(t *testing.T, first image) {
+// expectReproducible builds the image again, later and in another directory with an empty build
+// cache, and fails if it differs from the first.
+func expectReproducible(t *testing.T, first image) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	copyTree(t, elsewhere)
 	cmd := exec.CommandContext(t.Context(), "make", "-C", elsewhere, "image", "IMAGE_ARCHITECTURES="+runtime.GOARCH)
 	cmd.Env = append(os.Environ(), "GOCACHE="+filepath.Join(t.TempDir(), "cache"))
-	run(t, cmd, "").exits(t, 0)
+	runCommand(t, cmd, "").expectExit(t, 0)
 	second := readImage(t, filepath.Join(elsewhere, "bin", "croft-image.tar"))
-	if a, b := first.manifest(t, runtime.GOARCH).digest, second.manifest(t, runtime.GOARCH).digest; a != b {
+	if a, b := first.readManifest(t, runtime.GOARCH).digest, second.readManifest(t, runtime.GOARCH).digest; a != b {
 		t.Errorf("the image is %s, and %s the second time", a, b)
 	}
 }
@@ -76,11 +76,11 @@ func readImage(t testing.TB, path string) image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filesOf(t, bytes.NewReader(content))
+	return readArchive(t, bytes.NewReader(content))
 }
 
-// filesOf returns the regular files of an archive.
-func filesOf(t testing.TB, from io.Reader) map[string][]byte {
+// readArchive returns the regular files of an archive.
+func readArchive(t testing.TB, from io.Reader) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	for r := tar.NewReader(from); ; {
@@ -103,8 +103,8 @@ func filesOf(t testing.TB, from io.Reader) map[string][]byte {
 	}
 }
 
-// blob returns the blob with a digest, and checks the digest.
-func (i image) blob(t testing.TB, digest string, into any) []byte {
+// readBlob returns the blob with a digest, and checks the digest.
+func (i image) readBlob(t testing.TB, digest string, into any) []byte {
 	t.Helper()
 	content := i["blobs/"+strings.ReplaceAll(digest, ":", "/")]
 	if sum := sha256.Sum256(content); "sha256:"+hex.EncodeToString(sum[:]) != digest {
@@ -118,7 +118,7 @@ func (i image) blob(t testing.TB, digest string, into any) []byte {
 	return content
 }
 
-func (i image) manifest(t testing.TB, architecture string) imageManifest {
+func (i image) readManifest(t testing.TB, architecture string) imageManifest {
 	t.Helper()
 	type index struct {
 		Manifests []struct {
@@ -130,11 +130,11 @@ func (i image) manifest(t testing.TB, architecture string) imageManifest {
 	if err := json.Unmarshal(i["index.json"], &outer); err != nil || len(outer.Manifests) != 1 {
 		t.Fatalf("the archive has %d images: %v", len(outer.Manifests), err)
 	}
-	i.blob(t, outer.Manifests[0].Digest, &inner)
+	i.readBlob(t, outer.Manifests[0].Digest, &inner)
 	for _, of := range inner.Manifests {
 		if of.Platform.Architecture == architecture {
 			m := imageManifest{digest: of.Digest}
-			i.blob(t, of.Digest, &m)
+			i.readBlob(t, of.Digest, &m)
 			return m
 		}
 	}
@@ -142,18 +142,18 @@ func (i image) manifest(t testing.TB, architecture string) imageManifest {
 	return imageManifest{}
 }
 
-// layer returns the files of a layer.
-func (i image) layer(t testing.TB, digest string) map[string][]byte {
+// readLayer returns the files of a layer.
+func (i image) readLayer(t testing.TB, digest string) map[string][]byte {
 	t.Helper()
-	compressed, err := gzip.NewReader(bytes.NewReader(i.blob(t, digest, nil)))
+	compressed, err := gzip.NewReader(bytes.NewReader(i.readBlob(t, digest, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filesOf(t, compressed)
+	return readArchive(t, compressed)
 }
 
-// imageHolds fails unless the image has exactly the expected content.
-func (i image) imageHolds(t testing.TB, architecture string, m imageManifest) {
+// expectImage fails unless the image has exactly the expected content.
+func (i image) expectImage(t testing.TB, architecture string, m imageManifest) {
 	t.Helper()
 	var config struct {
 		Architecture string
@@ -162,13 +162,13 @@ func (i image) imageHolds(t testing.TB, architecture string, m imageManifest) {
 			Entrypoint []string
 		}
 	}
-	i.blob(t, m.Config.Digest, &config)
+	i.readBlob(t, m.Config.Digest, &config)
 	if config.Architecture != architecture || config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/croft"}) {
 		t.Errorf("the image for %s is configured as %+v", architecture, config)
 	}
 	all := map[string][]byte{}
 	for _, layer := range m.Layers {
-		for name, content := range i.layer(t, layer.Digest) {
+		for name, content := range i.readLayer(t, layer.Digest) {
 			all[name] = content
 		}
 	}
@@ -187,25 +187,25 @@ func (i image) imageHolds(t testing.TB, architecture string, m imageManifest) {
 	}
 }
 
-// imageBinary extracts the croft binary of the image to a file, and returns its path.
-func imageBinary(t testing.TB) string {
+// extractBinary extracts the croft binary of the image to a file, and returns its path.
+func extractBinary(t testing.TB) string {
 	t.Helper()
 	archive, err := sandbox.FindTool("croft-image.tar")
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := readImage(t, archive)
-	layers := i.manifest(t, runtime.GOARCH).Layers
+	layers := i.readManifest(t, runtime.GOARCH).Layers
 	path := filepath.Join(t.TempDir(), "croft")
-	if err := os.WriteFile(path, i.layer(t, layers[len(layers)-1].Digest)["croft"], 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(path, i.readLayer(t, layers[len(layers)-1].Digest)["croft"], 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
 	return path
 }
 
-// isBillOf compares a bill of materials with the modules that `go version -m` lists for the
-// binary.
-func isBillOf(t *testing.T, path, binary string) {
+// expectBillOfMaterials compares a bill of materials with the modules that `go version -m` lists
+// for the binary.
+func expectBillOfMaterials(t *testing.T, path, binary string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -228,7 +228,7 @@ func isBillOf(t *testing.T, path, binary string) {
 	for _, p := range bill.Packages {
 		has[p.Name+" "+p.VersionInfo] = true
 	}
-	said := run(t, exec.CommandContext(t.Context(), "go", "version", "-m", binary), "").exits(t, 0).stdout
+	said := runCommand(t, exec.CommandContext(t.Context(), "go", "version", "-m", binary), "").expectExit(t, 0).stdout
 	modules := 0
 	for line := range strings.Lines(said) {
 		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == "dep" {
@@ -246,7 +246,7 @@ func isBillOf(t *testing.T, path, binary string) {
 // copyTree copies the repository's sources.
 func copyTree(t testing.TB, to string) {
 	t.Helper()
-	listed := run(t, exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "").exits(t, 0)
+	listed := runCommand(t, exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "").expectExit(t, 0)
 	for name := range strings.SplitSeq(strings.TrimRight(listed.stdout, "\x00"), "\x00") {
 		content, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, os.ErrNotExist) {

@@ -38,60 +38,60 @@ func TestKillNine(t *testing.T) {
 		kills = 10
 	}
 	// No pod is placed, so neither a scheduler nor nodes are needed.
-	c := start(t, sandbox.Options{Components: append(sandbox.WithControllers, "karpenter")})
-	declared := manyTenants(pools, tenants)
-	file := write(t, declared)
-	kubeconfig := c.install(t)
-	c.croft(t, "apply", "-f", file, "--wait=false").exits(t, 0)
+	c := startSandbox(t, sandbox.Options{Components: append(sandbox.WithControllers, "karpenter")})
+	declared := buildManyTenants(pools, tenants)
+	file := writeTempFile(t, declared)
+	kubeconfig := c.installCroft(t)
+	c.runCroft(t, "apply", "-f", file, "--wait=false").expectExit(t, 0)
 
 	// The first operator is killed after its first write, however long that takes on a busy
 	// machine, and the others at random times.
 	started := time.Now()
-	operator := c.operate(t, kubeconfig)
-	eventually(t, patience, "the first namespace", func(ctx context.Context) error {
-		namespaces, err := c.tenantNamespaces(ctx)
+	operator := c.startOperator(t, kubeconfig)
+	awaitCondition(t, patience, "the first namespace", func(ctx context.Context) error {
+		namespaces, err := c.listTenantNamespaces(ctx)
 		if err == nil && len(namespaces) == 0 {
 			err = errors.New("there is none")
 		}
 		return err
 	})
-	operator.kill(t)
-	t.Logf("killed after %s, with %s", time.Since(started), c.progress(t))
+	operator.killProcess(t)
+	t.Logf("killed after %s, with %s", time.Since(started), c.describeProgress(t))
 
-	life := lifetimes(t, max(longestLife, 2*time.Since(started)))
+	life := newLifetimeGenerator(t, max(longestLife, 2*time.Since(started)))
 	for range kills - 1 {
-		operator := c.operate(t, kubeconfig)
+		operator := c.startOperator(t, kubeconfig)
 		after := life()
 		select {
 		case <-time.After(after):
-			operator.kill(t)
+			operator.killProcess(t)
 		case <-operator.ended:
 			t.Fatalf("the operator ended by itself: %v", operator.err)
 		}
-		t.Logf("killed after %s, with %s", after, c.progress(t))
+		t.Logf("killed after %s, with %s", after, c.describeProgress(t))
 	}
 
-	operator = c.operate(t, kubeconfig)
-	eventually(t, patience, "all tenants to be Ready", func(ctx context.Context) error {
-		left, err := c.notReady(ctx)
+	operator = c.startOperator(t, kubeconfig)
+	awaitCondition(t, patience, "all tenants to be Ready", func(ctx context.Context) error {
+		left, err := c.listNotReady(ctx)
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d are not: %s", len(left), strings.Join(left[:min(5, len(left))], ", "))
 		}
 		return err
 	})
 	// apply waits for objects that are not Ready yet. After that, no write is left.
-	c.apply(t, file)
-	if differs := c.croft(t, "diff", "-f", file).exits(t, 0); differs.stdout != "" {
+	c.applyFile(t, file)
+	if differs := c.runCroft(t, "diff", "-f", file).expectExit(t, 0); differs.stdout != "" {
 		t.Errorf("croft would still change something: %s", differs)
 	}
-	operator.stop(t)
+	operator.stopProcess(t)
 
-	areSame(t, "what croft made", c.wanted(t, file, declared), existing(c.everything(t, ours)))
-	c.nothingLeftOver(t)
+	expectSame(t, "what croft made", c.listDesired(t, file, declared), listReferences(c.listEverything(t, ours)))
+	c.expectNothingLeft(t)
 }
 
-// lifetimes returns a generator of random times, which are the same for the same seed.
-func lifetimes(t testing.TB, longest time.Duration) func() time.Duration {
+// newLifetimeGenerator returns a generator of random times, which are the same for the same seed.
+func newLifetimeGenerator(t testing.TB, longest time.Duration) func() time.Duration {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if given := os.Getenv(envSeed); given != "" {
@@ -105,22 +105,22 @@ func lifetimes(t testing.TB, longest time.Duration) func() time.Duration {
 	return func() time.Duration { return time.Duration(random.Int64N(int64(longest))) }
 }
 
-// progress describes the operators' progress.
-func (c *cluster) progress(t testing.TB) string {
+// describeProgress describes the operators' progress.
+func (c *cluster) describeProgress(t testing.TB) string {
 	t.Helper()
-	namespaces, err := c.tenantNamespaces(t.Context())
+	namespaces, err := c.listTenantNamespaces(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := c.notReady(t.Context())
+	left, err := c.listNotReady(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d namespaces made and %d tenants not Ready", len(namespaces), len(left))
 }
 
-// manyTenants returns a croft.yaml with many pools and tenants.
-func manyTenants(pools, tenants int) string {
+// buildManyTenants returns a croft.yaml with many pools and tenants.
+func buildManyTenants(pools, tenants int) string {
 	var b strings.Builder
 	b.WriteString("platform:\n  clusterName: many\n  tenantDomain: tenants.example.org\n  nodeClass: {kwok: {}}\npools:\n")
 	for i := range pools {
@@ -134,22 +134,22 @@ func manyTenants(pools, tenants int) string {
 	return b.String()
 }
 
-// wanted returns the desired objects: the walls of the declared objects, and croft's
+// listDesired returns the desired objects: the walls of the declared objects, and croft's
 // installation.
-func (c *cluster) wanted(t testing.TB, file, declared string) map[apply.Ref]bool {
+func (c *cluster) listDesired(t testing.TB, file, declared string) map[apply.Ref]bool {
 	t.Helper()
 	installed, err := install.Objects(install.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[apply.Ref]bool{}
-	for _, o := range append(installed, wall.Objects(estateOf(t, file, declared))...) {
+	for _, o := range append(installed, wall.Objects(buildEstate(t, file, declared))...) {
 		all[apply.RefOf(o)] = true
 	}
 	return all
 }
 
-func existing(all things) map[apply.Ref]bool {
+func listReferences(all things) map[apply.Ref]bool {
 	there := map[apply.Ref]bool{}
 	for ref := range all {
 		there[ref] = true
@@ -157,9 +157,9 @@ func existing(all things) map[apply.Ref]bool {
 	return there
 }
 
-// nothingLeftOver fails if a probe was stored (a pod that should exist only in a dry run), or
+// expectNothingLeft fails if a probe was stored (a pod that should exist only in a dry run), or
 // if a namespace that croft created lacks the annotation by which croft recognises it.
-func (c *cluster) nothingLeftOver(t testing.TB) {
+func (c *cluster) expectNothingLeft(t testing.TB) {
 	t.Helper()
 	var pods corev1.PodList
 	if err := c.admin.List(t.Context(), &pods); err != nil {
@@ -168,7 +168,7 @@ func (c *cluster) nothingLeftOver(t testing.TB) {
 	for _, pod := range pods.Items {
 		t.Errorf("pod %s/%s was left behind", pod.Namespace, pod.Name)
 	}
-	namespaces, err := c.tenantNamespaces(t.Context())
+	namespaces, err := c.listTenantNamespaces(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,31 +26,31 @@ type kubelet struct {
 	goOn chan struct{}
 }
 
-// kubeletOf starts a kubelet and points a Node's address to it, so that the API server sends
+// startKubelet starts a kubelet and points a Node's address to it, so that the API server sends
 // requests for the node's pods there.
-func (c *cluster) kubeletOf(t testing.TB, nodeName string) *kubelet {
+func (c *cluster) startKubelet(t testing.TB, nodeName string) *kubelet {
 	t.Helper()
 	k := &kubelet{goOn: make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.logs)
-	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.exec)
-	mux.HandleFunc("/portForward/{namespace}/{pod}", k.portForward)
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLogs)
+	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.serveExec)
+	mux.HandleFunc("/portForward/{namespace}/{pod}", k.servePortForward)
 	// Its certificate is self-signed: the sandbox's API server does not verify it.
 	k.Server = httptest.NewTLSServer(mux)
 	t.Cleanup(k.Close)
 
 	var node corev1.Node
-	c.get(t, "", nodeName, &node)
+	c.getObject(t, "", nodeName, &node)
 	patch := client.MergeFrom(node.DeepCopy())
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
-	node.Status.DaemonEndpoints.KubeletEndpoint.Port = portOf(t, k.URL)
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = parsePort(t, k.URL)
 	if err := c.admin.Status().Patch(t.Context(), &node, patch); err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
-func portOf(t testing.TB, address string) int32 {
+func parsePort(t testing.TB, address string) int32 {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
@@ -67,9 +67,9 @@ func portOf(t testing.TB, address string) int32 {
 	return int32(port)
 }
 
-// logs writes two lines. A client that follows the log gets the second when the test releases
+// serveLogs writes two lines. A client that follows the log gets the second when the test releases
 // it.
-func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
+func (k *kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	stamp := ""
 	if r.URL.Query().Get("timestamps") == "true" {
 		stamp = time.Now().UTC().Format(time.RFC3339Nano) + " "
@@ -85,8 +85,8 @@ func (k *kubelet) logs(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, stamp+"two")
 }
 
-// exec runs a command over the protocol between the API server and kubelets.
-func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
+// serveExec runs a command over the protocol between the API server and kubelets.
+func (k *kubelet) serveExec(w http.ResponseWriter, r *http.Request) {
 	if _, err := httpstream.Handshake(r, w, []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}); err != nil {
 		return // the handshake has sent the error
 	}
@@ -125,9 +125,9 @@ func (k *kubelet) exec(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(streams["error"], `{"metadata":{},"status":"Success"}`)
 }
 
-// portForward serves connections to a pod's ports over the protocol between the API server and
+// servePortForward serves connections to a pod's ports over the protocol between the API server and
 // kubelets.
-func (k *kubelet) portForward(w http.ResponseWriter, r *http.Request) {
+func (k *kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
 		return // the handshake has sent the error
 	}

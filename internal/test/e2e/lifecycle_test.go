@@ -31,45 +31,45 @@ tenants:
 // the rules without which no pod is admitted, the workload or the namespace. It also fails if
 // the access remains.
 func testRetain(t *testing.T, c *twoTenants) {
-	c.declare(t, keeper)
-	member := c.member(t, "team-keeper")
-	create(t, member, nginx("keeper", "workload"))
-	workload := c.running(t, "keeper", 1)[0]
-	before := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
-	if len(before) == len(before.without("RoleBinding")) || len(before) == len(before.without("ResourceQuota")) {
+	c.applyContent(t, keeper)
+	member := c.newMemberClient(t, "team-keeper")
+	createObjects(t, member, newNginxPod("keeper", "workload"))
+	workload := c.awaitRunningPods(t, "keeper", 1)[0]
+	before := c.listEverything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
+	if len(before) == len(before.excludeKind("RoleBinding")) || len(before) == len(before.excludeKind("ResourceQuota")) {
 		t.Fatalf("the tenant has no RoleBinding or no ResourceQuota: %s", before)
 	}
 
-	c.croft(t, "delete", "tenant", "keeper", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
-	c.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "keeper"}})
+	c.runCroft(t, "delete", "tenant", "keeper", "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
+	c.awaitDeletion(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "keeper"}})
 
-	after := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
-	areSame(t, "what a tenant leaves behind", uids(before.without("RoleBinding")), uids(after))
-	isForbidden(t, "listing pods", member.List(t.Context(), &corev1.PodList{}, client.InNamespace("keeper")))
-	if now := c.running(t, "keeper", 1)[0]; now.UID != workload.UID {
+	after := c.listEverything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
+	expectSame(t, "what a tenant leaves behind", listUIDs(before.excludeKind("RoleBinding")), listUIDs(after))
+	expectForbidden(t, "listing pods", member.List(t.Context(), &corev1.PodList{}, client.InNamespace("keeper")))
+	if now := c.awaitRunningPods(t, "keeper", 1)[0]; now.UID != workload.UID {
 		t.Errorf("the workload was replaced: pod %s is another", now.Name)
 	}
-	late := nginx("keeper", "late")
-	create(t, c.admin, late)
-	isPlaced(t, late, c.estate.Platform.NodePoolKey, "pool-a")
-	c.remove(t, late)
+	late := newNginxPod("keeper", "late")
+	createObjects(t, c.admin, late)
+	expectPlacement(t, late, c.estate.Platform.NodePoolKey, "pool-a")
+	c.deleteObjects(t, late)
 
-	c.declare(t, keeper)
+	c.applyContent(t, keeper)
 	if err := member.List(t.Context(), &corev1.PodList{}, client.InNamespace("keeper")); err != nil {
 		t.Errorf("the tenant is declared again, and its people have no access: %v", err)
 	}
-	again := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
-	areSame(t, "what stood already", uids(after), uids(again.without("RoleBinding")))
+	again := c.listEverything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
+	expectSame(t, "what stood already", listUIDs(after), listUIDs(again.excludeKind("RoleBinding")))
 }
 
 // testGracePeriod fails if a member can delete a running pod with a longer grace period than
 // the pod could have requested. The attacks of verify cannot test this: they have no nodes.
 func testGracePeriod(t *testing.T, c *twoTenants) {
 	a := teams[0]
-	member := c.member(t, a.group)
-	slow := nginx(a.tenant, "slow")
-	create(t, member, slow)
-	eventually(t, patience, "the pod to run", func(ctx context.Context) error {
+	member := c.newMemberClient(t, a.group)
+	slow := newNginxPod(a.tenant, "slow")
+	createObjects(t, member, slow)
+	awaitCondition(t, patience, "the pod to run", func(ctx context.Context) error {
 		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(slow), slow); err != nil {
 			return err
 		}
@@ -78,12 +78,12 @@ func testGracePeriod(t *testing.T, c *twoTenants) {
 		}
 		return nil
 	})
-	isRefused(t, "deleting a pod with a day to end", member.Delete(t.Context(), slow, client.GracePeriodSeconds(86400), client.DryRunAll),
+	expectRefusal(t, "deleting a pod with a day to end", member.Delete(t.Context(), slow, client.GracePeriodSeconds(86400), client.DryRunAll),
 		attack.ByPolicy(policy.TerminationPolicy, policy.GracePeriodRule))
 	if err := member.Delete(t.Context(), slow, client.GracePeriodSeconds(60), client.DryRunAll); err != nil {
 		t.Errorf("deleting a pod with a minute to end: %v", err)
 	}
-	c.remove(t, slow)
+	c.deleteObjects(t, slow)
 }
 
 const goner = `
@@ -98,11 +98,11 @@ tenants:
 // croft reports the deletion before it is complete. The tenant's rules are deleted before its
 // last objects: controllers must still be able to remove their finalizers then.
 func testDelete(t *testing.T, c *twoTenants) {
-	c.declare(t, goner)
-	member := c.member(t, "team-goner")
-	create(t, member, nginx("goner", "workload"))
-	kept := unfinished("goner")
-	create(t, c.admin, kept...)
+	c.applyContent(t, goner)
+	member := c.newMemberClient(t, "team-goner")
+	createObjects(t, member, newNginxPod("goner", "workload"))
+	kept := newUnfinishedObjects("goner")
+	createObjects(t, c.admin, kept...)
 	for _, o := range kept {
 		unfinished := []byte(`{"metadata": {"finalizers": ["example.org/unfinished"]}}`)
 		if err := c.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, unfinished)); err != nil {
@@ -113,23 +113,23 @@ func testDelete(t *testing.T, c *twoTenants) {
 	if err := c.admin.Delete(t.Context(), &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "goner"}}); err != nil {
 		t.Fatal(err)
 	}
-	c.isGone(t, &v1alpha1.TenantRules{ObjectMeta: metav1.ObjectMeta{Namespace: "goner", Name: v1alpha1.TenantRulesName}})
+	c.awaitDeletion(t, &v1alpha1.TenantRules{ObjectMeta: metav1.ObjectMeta{Namespace: "goner", Name: v1alpha1.TenantRulesName}})
 	for _, o := range kept {
 		release := []byte(`{"metadata": {"finalizers": null}}`)
 		if err := c.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, release)); err != nil {
 			t.Errorf("a controller cannot let %T go: %v", o, err)
 		}
 	}
-	c.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
-	if left := c.everything(t, client.MatchingLabels{v1alpha1.TenantLabel: "goner"}); len(left) > 0 {
+	c.awaitDeletion(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
+	if left := c.listEverything(t, client.MatchingLabels{v1alpha1.TenantLabel: "goner"}); len(left) > 0 {
 		t.Errorf("the tenant is gone, and these are left: %s", left)
 	}
-	c.isGone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
+	c.awaitDeletion(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
 }
 
-// unfinished returns objects with a controller's finalizer: a load balancer, a volume, an
+// newUnfinishedObjects returns objects with a controller's finalizer: a load balancer, a volume, an
 // Ingress. Pods are deleted before anything else (KEP-5080).
-func unfinished(namespace string) []client.Object {
+func newUnfinishedObjects(namespace string) []client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "unfinished"}
 	return []client.Object{
 		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
@@ -145,9 +145,9 @@ func unfinished(namespace string) []client.Object {
 // testDeleteUnconfirmed fails if croft takes empty standard input, as in a script, for a yes.
 func testDeleteUnconfirmed(t *testing.T, c *twoTenants) {
 	name := teams[1].tenant
-	before := c.tenant(t, name)
-	c.croft(t, "delete", "tenant", name).exits(t, 1)
-	if after := c.tenant(t, name); after.UID != before.UID || after.DeletionTimestamp != nil {
+	before := c.getTenant(t, name)
+	c.runCroft(t, "delete", "tenant", name).expectExit(t, 1)
+	if after := c.getTenant(t, name); after.UID != before.UID || after.DeletionTimestamp != nil {
 		t.Errorf("nobody said yes, and the tenant was deleted")
 	}
 }
@@ -166,13 +166,13 @@ tenants:
 func testAdoption(t *testing.T, c *twoTenants) {
 	homestead := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "homestead"}}
 	note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "homestead", Name: "note"}}
-	create(t, c.admin, homestead, note)
-	t.Cleanup(func() { c.remove(t, homestead) })
+	createObjects(t, c.admin, homestead, note)
+	t.Cleanup(func() { c.deleteObjects(t, homestead) })
 
 	var message string
 	if !t.Run("it is refused", func(t *testing.T) {
-		refused := c.croftReading(t, settler, "apply", "-f", "-").exits(t, 1)
-		ready := readyOf(c.tenant(t, "settler"))
+		refused := c.runCroftWithInput(t, settler, "apply", "-f", "-").expectExit(t, 1)
+		ready := getReadyCondition(c.getTenant(t, "settler"))
 		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != v1alpha1.ReasonNamespaceNotOwned {
 			t.Fatalf("the tenant's Ready is %+v, want False for the reason %s", ready, v1alpha1.ReasonNamespaceNotOwned)
 		}
@@ -181,11 +181,11 @@ func testAdoption(t *testing.T, c *twoTenants) {
 			t.Errorf("apply does not say what the condition says, %q: %s", message, refused)
 		}
 		var now corev1.Namespace
-		c.get(t, "", "homestead", &now)
+		c.getObject(t, "", "homestead", &now)
 		if now.ResourceVersion != homestead.ResourceVersion {
 			t.Errorf("the namespace was written to: it is now %+v", now.ObjectMeta)
 		}
-		if made := c.everything(t, ours).in("homestead"); len(made) > 0 {
+		if made := c.listEverything(t, ours).selectNamespace("homestead"); len(made) > 0 {
 			t.Errorf("croft made objects in a namespace that is not its own: %s", made)
 		}
 	}) {
@@ -196,8 +196,8 @@ func testAdoption(t *testing.T, c *twoTenants) {
 		if !strings.Contains(message, "`croft adopt tenant settler -f croft.yaml`") {
 			t.Fatalf("the message does not name croft adopt: %q", message)
 		}
-		c.croftReading(t, settler, "adopt", "tenant", "settler", "-f", "-", "--yes").exits(t, 0)
-		if made := c.everything(t, ours).in("homestead"); len(made) == 0 {
+		c.runCroftWithInput(t, settler, "adopt", "tenant", "settler", "-f", "-", "--yes").expectExit(t, 0)
+		if made := c.listEverything(t, ours).selectNamespace("homestead"); len(made) == 0 {
 			t.Error("the tenant is Ready, and croft made nothing in its namespace")
 		}
 	}) {
@@ -205,18 +205,18 @@ func testAdoption(t *testing.T, c *twoTenants) {
 	}
 
 	t.Run("it is given back", func(t *testing.T) {
-		c.croft(t, "delete", "tenant", "settler", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
+		c.runCroft(t, "delete", "tenant", "settler", "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
 		var now corev1.Namespace
-		c.get(t, "", "homestead", &now)
+		c.getObject(t, "", "homestead", &now)
 		if now.UID != homestead.UID || now.DeletionTimestamp != nil {
 			t.Fatalf("croft deleted a namespace that it did not create: %+v", now.ObjectMeta)
 		}
-		if marks := marksOf(&now); len(marks) > 0 || now.Labels["pod-security.kubernetes.io/enforce"] != "" {
+		if marks := listMarks(&now); len(marks) > 0 || now.Labels["pod-security.kubernetes.io/enforce"] != "" {
 			t.Errorf("the namespace is still croft's by %v, with the labels %v", marks, now.Labels)
 		}
-		if left := c.everything(t, ours).in("homestead"); len(left) > 0 {
+		if left := c.listEverything(t, ours).selectNamespace("homestead"); len(left) > 0 {
 			t.Errorf("croft left behind %s", left)
 		}
-		c.get(t, "homestead", "note", note)
+		c.getObject(t, "homestead", "note", note)
 	})
 }

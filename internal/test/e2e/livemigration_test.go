@@ -18,31 +18,31 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// byHand creates the first two published set-ups: two namespaces, each with a pool of its own
-// and Gatekeeper Assigns that place the pods there, and the workloads.
-func (c *cluster) byHand(t *testing.T) {
+// createManualSetup creates the first two published set-ups: two namespaces, each with a pool of
+// its own and Gatekeeper Assigns that place the pods there, and the workloads.
+func (c *cluster) createManualSetup(t *testing.T) {
 	t.Helper()
-	c.kubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/nodepools.yaml").exits(t, 0)
+	c.runKubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/nodepools.yaml").expectExit(t, 0)
 	set := filepath.Join(documents, "000")
 	for _, letter := range []string{"a", "b"} {
 		namespace := "tenant-" + letter
-		c.kubectl(t, "", "create", "ns", namespace).exits(t, 0)
+		c.runKubectl(t, "", "create", "ns", namespace).expectExit(t, 0)
 		// The file names another namespace than the document's command line.
-		denyAll := strings.Replace(read(t, filepath.Join(set, "deny-all.yaml")), "  namespace: default\n", "", 1)
-		c.kubectl(t, denyAll, "create", "-n", namespace, "-f", "-").exits(t, 0)
-		c.kubectl(t, "", "create", "-n", namespace, "-f", filepath.Join(set, "allow-dns-access.yaml")).exits(t, 0)
+		denyAll := strings.Replace(readRepositoryFile(t, filepath.Join(set, "deny-all.yaml")), "  namespace: default\n", "", 1)
+		c.runKubectl(t, denyAll, "create", "-n", namespace, "-f", "-").expectExit(t, 0)
+		c.runKubectl(t, "", "create", "-n", namespace, "-f", filepath.Join(set, "allow-dns-access.yaml")).expectExit(t, 0)
 		for _, assign := range []string{"selector", "toleration"} {
-			c.kubectl(t, "", "create", "-f", filepath.Join(set, "nodepool-"+assign+"-pool-"+letter+".yaml")).exits(t, 0)
+			c.runKubectl(t, "", "create", "-f", filepath.Join(set, "nodepool-"+assign+"-pool-"+letter+".yaml")).expectExit(t, 0)
 		}
 	}
 	for _, letter := range []string{"a", "b"} {
-		c.placesPods(t, "tenant-"+letter, "node-pool", "pool-"+letter)
-		c.kubectl(t, "", "create", "deployment", "nginx", "--image=nginx", "--replicas", "3", "-n", "tenant-"+letter).exits(t, 0)
-		c.kubectl(t, "", "expose", "deployment", "nginx", "--port=8080", "--target-port=80", "-n", "tenant-"+letter).exits(t, 0)
+		c.awaitPlacement(t, "tenant-"+letter, "node-pool", "pool-"+letter)
+		c.runKubectl(t, "", "create", "deployment", "nginx", "--image=nginx", "--replicas", "3", "-n", "tenant-"+letter).expectExit(t, 0)
+		c.runKubectl(t, "", "expose", "deployment", "nginx", "--port=8080", "--target-port=80", "-n", "tenant-"+letter).expectExit(t, 0)
 	}
-	c.kubectl(t, "", "create", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).exits(t, 0)
-	c.running(t, "tenant-a", 4)
-	c.running(t, "tenant-b", 3)
+	c.runKubectl(t, "", "create", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).expectExit(t, 0)
+	c.awaitRunningPods(t, "tenant-a", 4)
+	c.awaitRunningPods(t, "tenant-b", 3)
 }
 
 // TestLiveMigration adopts a cluster that was set up by hand, tenant by tenant, while its
@@ -58,19 +58,19 @@ func TestLiveMigration(t *testing.T) {
 
 func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	c := startWithGatekeeper(t)
-	c.byHand(t)
-	steady := c.steady(t)
-	before := c.left(t)
+	c.createManualSetup(t)
+	steady := c.watchSteadiness(t)
+	before := c.recordState(t)
 
 	out := filepath.Join(t.TempDir(), "migrated")
-	c.croft(t, "migrate", "--live", "--cluster-name", "sandbox", "-o", out).exits(t, 0)
+	c.runCroft(t, "migrate", "--live", "--cluster-name", "sandbox", "-o", out).expectExit(t, 0)
 	file := filepath.Join(out, "croft.yaml")
 	content := strings.Replace(readFile(t, file), "  clusterName: sandbox\n", "  clusterName: sandbox\n  placement: "+string(engine)+"\n", 1)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 
-	said := c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--dry-run").exits(t, 0)
+	said := c.runCroft(t, "adopt", "tenant", "tenant-a", "-f", file, "--dry-run").expectExit(t, 0)
 	for _, line := range []string{
 		"Deployment/nginx", "Pod/arm64-spot-test", "stays on pool-a", "deleted with --remove-old", "Assign nodepool-selector-pool-a",
 		"its budget prevents the replacement of running nodes",
@@ -79,57 +79,57 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 			t.Errorf("the plan does not say %q: %s", line, said)
 		}
 	}
-	areSame(t, "a dry run changed something", before, c.left(t))
+	expectSame(t, "a dry run changed something", before, c.recordState(t))
 
-	c.croft(t, "adopt", "tenant", "tenant-a", "-f", file, "--yes", "--remove-old").exits(t, 0)
+	c.runCroft(t, "adopt", "tenant", "tenant-a", "-f", file, "--yes", "--remove-old").expectExit(t, 0)
 	// --remove-old deletes the old objects of tenant-a. The objects of tenant-b are still
 	// unchanged.
-	if marks := marksOf(c.namespace(t, "tenant-b")); len(marks) > 0 {
+	if marks := listMarks(c.getNamespace(t, "tenant-b")); len(marks) > 0 {
 		t.Errorf("tenant-b was touched before its turn: %v", marks)
 	}
-	now := c.left(t)
-	c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--dry-run").exits(t, 0)
-	areSame(t, "a dry run that tries the rules left something", now, c.left(t))
-	c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes").exits(t, 0)
-	c.placesPods(t, "tenant-b", "node-pool", "pool-b")
-	if said := c.croft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").exits(t, 0); !strings.Contains(said.stdout, "already belongs to the tenant") {
+	now := c.recordState(t)
+	c.runCroft(t, "adopt", "tenant", "tenant-b", "-f", file, "--dry-run").expectExit(t, 0)
+	expectSame(t, "a dry run that tries the rules left something", now, c.recordState(t))
+	c.runCroft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes").expectExit(t, 0)
+	c.awaitPlacement(t, "tenant-b", "node-pool", "pool-b")
+	if said := c.runCroft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").expectExit(t, 0); !strings.Contains(said.stdout, "already belongs to the tenant") {
 		t.Errorf("the second go does not know of the first: %s", said)
 	}
 
-	c.gone(t, "tenant-a", "tenant-b")
+	c.expectOldObjectsDeleted(t, "tenant-a", "tenant-b")
 	for _, letter := range []string{"a", "b"} {
-		pod := nginx("tenant-"+letter, "new")
-		create(t, c.admin, pod)
-		isPlaced(t, c.runs(t, pod), "node-pool", "pool-"+letter)
+		pod := newNginxPod("tenant-"+letter, "new")
+		createObjects(t, c.admin, pod)
+		expectPlacement(t, c.awaitRunning(t, pod), "node-pool", "pool-"+letter)
 	}
-	eventually(t, patience, "every wall to hold", func(context.Context) error {
-		if said := c.croft(t, "verify"); said.status != 0 {
+	awaitCondition(t, patience, "every wall to hold", func(context.Context) error {
+		if said := c.runCroft(t, "verify"); said.status != 0 {
 			return errors.New(said.String())
 		}
 		return nil
 	})
 
-	c.croft(t, "adopt", "tenant", "tenant-a", "--undo", "--yes").exits(t, 0)
-	areSame(t, "tenant-a after --undo", about(before, "tenant-a", "pool-a"), about(c.left(t), "tenant-a", "pool-a"))
-	if marks := marksOf(c.namespace(t, "tenant-a")); len(marks) > 0 {
+	c.runCroft(t, "adopt", "tenant", "tenant-a", "--undo", "--yes").expectExit(t, 0)
+	expectSame(t, "tenant-a after --undo", selectTenantState(before, "tenant-a", "pool-a"), selectTenantState(c.recordState(t), "tenant-a", "pool-a"))
+	if marks := listMarks(c.getNamespace(t, "tenant-a")); len(marks) > 0 {
 		t.Errorf("tenant-a was given back with %v", marks)
 	}
-	if left := c.everything(t, ours).in("tenant-a"); len(left) > 0 {
+	if left := c.listEverything(t, ours).selectNamespace("tenant-a"); len(left) > 0 {
 		t.Errorf("tenant-a was given back with %s", left)
 	}
-	c.placesPods(t, "tenant-a", "node-pool", "pool-a")
-	pod := nginx("tenant-a", "newer")
-	create(t, c.admin, pod)
-	isPlaced(t, c.runs(t, pod), "node-pool", "pool-a")
-	steady.end(t)
+	c.awaitPlacement(t, "tenant-a", "node-pool", "pool-a")
+	pod := newNginxPod("tenant-a", "newer")
+	createObjects(t, c.admin, pod)
+	expectPlacement(t, c.awaitRunning(t, pod), "node-pool", "pool-a")
+	steady.expectSteady(t)
 }
 
-// left returns the content of all objects that users or croft write: a dry run must not change
-// them. Objects that components write constantly are left out.
-func (c *cluster) left(t *testing.T) map[apply.Ref]string {
+// recordState returns the content of all objects that users or croft write: a dry run must not
+// change them. Objects that components write constantly are left out.
+func (c *cluster) recordState(t *testing.T) map[apply.Ref]string {
 	t.Helper()
 	state := map[apply.Ref]string{}
-	for ref, o := range c.everything(t) {
+	for ref, o := range c.listEverything(t) {
 		switch ref.Kind {
 		case "Event", "Lease", "Node", "NodeClaim", "CSINode", "PodMetrics", "NodeMetrics", "Endpoints", "EndpointSlice", "NodePool", "Pod", "ReplicaSet",
 			"MutatorPodStatus", "ConstraintPodStatus", "ConstraintTemplatePodStatus", "ConfigPodStatus", "APIService", "ControllerRevision":
@@ -143,9 +143,9 @@ func (c *cluster) left(t *testing.T) map[apply.Ref]string {
 	return state
 }
 
-// about returns the objects of a namespace and the Assigns of its pool, without the resource
-// versions, which a write and its undoing change.
-func about(all map[apply.Ref]string, namespace, pool string) map[apply.Ref]string {
+// selectTenantState returns the objects of a namespace and the Assigns of its pool, without the
+// resource versions, which a write and its undoing change.
+func selectTenantState(all map[apply.Ref]string, namespace, pool string) map[apply.Ref]string {
 	some := maps.Clone(all)
 	for ref, state := range some {
 		if ref.Namespace != namespace && (ref.Name != namespace || ref.Kind != "Namespace") && (ref.Kind != "Assign" || !strings.HasSuffix(ref.Name, pool)) ||
@@ -158,17 +158,17 @@ func about(all map[apply.Ref]string, namespace, pool string) map[apply.Ref]strin
 	return some
 }
 
-func (c *cluster) namespace(t *testing.T, name string) *corev1.Namespace {
+func (c *cluster) getNamespace(t *testing.T, name string) *corev1.Namespace {
 	t.Helper()
 	var live corev1.Namespace
-	c.get(t, "", name, &live)
+	c.getObject(t, "", name, &live)
 	return &live
 }
 
-// gone fails the test if an object that the walls replace still exists.
-func (c *cluster) gone(t *testing.T, namespaces ...string) {
+// expectOldObjectsDeleted fails the test if an object that the walls replace still exists.
+func (c *cluster) expectOldObjectsDeleted(t *testing.T, namespaces ...string) {
 	t.Helper()
-	for ref, o := range c.everything(t) {
+	for ref, o := range c.listEverything(t) {
 		old := ref.Kind == "Assign" || ref.Kind == "NetworkPolicy" && slices.Contains(namespaces, ref.Namespace)
 		if old && o.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			t.Errorf("%s is still there", ref)

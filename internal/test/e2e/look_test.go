@@ -30,8 +30,8 @@ import (
 	"croft.dev/croft/internal/walls/wall/policy"
 )
 
-// estateOf returns the estate of a file.
-func estateOf(t testing.TB, name, content string) *estate.Estate {
+// buildEstate returns the estate of a file.
+func buildEstate(t testing.TB, name, content string) *estate.Estate {
 	t.Helper()
 	declaration, problems := manifest.Parse(name, []byte(content))
 	if len(problems) > 0 {
@@ -44,16 +44,16 @@ func estateOf(t testing.TB, name, content string) *estate.Estate {
 	return e
 }
 
-// get reads an object, which must exist.
-func (c *cluster) get(t testing.TB, namespace, name string, into client.Object) {
+// getObject reads an object, which must exist.
+func (c *cluster) getObject(t testing.TB, namespace, name string, into client.Object) {
 	t.Helper()
 	if err := c.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// create creates objects as a user, and ends the test on a refusal.
-func create(t testing.TB, as client.Client, objects ...client.Object) {
+// createObjects creates objects as a user, and ends the test on a refusal.
+func createObjects(t testing.TB, as client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		// Concurrent requests that change a quota can fail with a conflict. kubectl shows the
@@ -72,15 +72,15 @@ var (
 	byProtection = attack.ByPolicy(policy.ProtectionPolicy, policy.ProtectionRule)
 )
 
-// isRefused fails the test if a request was admitted, or refused by another rule.
-func isRefused(t testing.TB, what string, err error, by attack.Stopper) {
+// expectRefusal fails the test if a request was admitted, or refused by another rule.
+func expectRefusal(t testing.TB, what string, err error, by attack.Stopper) {
 	t.Helper()
-	if reason := refusal(err, by); reason != nil {
+	if reason := checkRefusal(err, by); reason != nil {
 		t.Errorf("%s: %v", what, reason)
 	}
 }
 
-func refusal(err error, by attack.Stopper) error {
+func checkRefusal(err error, by attack.Stopper) error {
 	switch {
 	case err == nil:
 		return fmt.Errorf("it went through; %s should have refused it", by.Name)
@@ -91,11 +91,11 @@ func refusal(err error, by attack.Stopper) error {
 	}
 }
 
-// isGone waits for the deletion of an object. For a Node that is not deleted, the error lists
-// its pods, since a node with pods is never deleted.
-func (c *cluster) isGone(t testing.TB, o client.Object) {
+// awaitDeletion waits for the deletion of an object. For a Node that is not deleted, the error
+// lists its pods, since a node with pods is never deleted.
+func (c *cluster) awaitDeletion(t testing.TB, o client.Object) {
 	t.Helper()
-	eventually(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
+	awaitCondition(t, patience, fmt.Sprintf("%T %s to go", o, o.GetName()), func(ctx context.Context) error {
 		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return client.IgnoreNotFound(err)
 		}
@@ -118,24 +118,24 @@ func (c *cluster) isGone(t testing.TB, o client.Object) {
 	})
 }
 
-func (c *cluster) tenant(t testing.TB, name string) *v1alpha1.Tenant {
+func (c *cluster) getTenant(t testing.TB, name string) *v1alpha1.Tenant {
 	t.Helper()
 	tenant := &v1alpha1.Tenant{}
-	c.get(t, "", name, tenant)
+	c.getObject(t, "", name, tenant)
 	return tenant
 }
 
-// readyOf returns a Tenant's Ready condition for its current spec, or nil if croft has not
-// reconciled that yet.
-func readyOf(tenant *v1alpha1.Tenant) *metav1.Condition {
+// getReadyCondition returns a Tenant's Ready condition for its current spec, or nil if croft has
+// not reconciled that yet.
+func getReadyCondition(tenant *v1alpha1.Tenant) *metav1.Condition {
 	if tenant.Status.ObservedGeneration != tenant.Generation {
 		return nil
 	}
 	return meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-// tenants returns all Tenants, by name.
-func (c *cluster) tenants(t testing.TB) map[string]v1alpha1.Tenant {
+// listTenants returns all Tenants, by name.
+func (c *cluster) listTenants(t testing.TB) map[string]v1alpha1.Tenant {
 	t.Helper()
 	var list v1alpha1.TenantList
 	if err := c.admin.List(t.Context(), &list); err != nil {
@@ -148,15 +148,15 @@ func (c *cluster) tenants(t testing.TB) map[string]v1alpha1.Tenant {
 	return tenants
 }
 
-// notReady lists the Tenants that are not Ready, with the reason.
-func (c *cluster) notReady(ctx context.Context) ([]string, error) {
+// listNotReady lists the Tenants that are not Ready, with the reason.
+func (c *cluster) listNotReady(ctx context.Context) ([]string, error) {
 	var tenants v1alpha1.TenantList
 	if err := c.admin.List(ctx, &tenants); err != nil {
 		return nil, err
 	}
 	var names []string
 	for i := range tenants.Items {
-		ready := readyOf(&tenants.Items[i])
+		ready := getReadyCondition(&tenants.Items[i])
 		switch {
 		case ready == nil:
 			names = append(names, tenants.Items[i].Name)
@@ -167,8 +167,8 @@ func (c *cluster) notReady(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tenantNamespaces returns the namespaces of all tenants.
-func (c *cluster) tenantNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
+// listTenantNamespaces returns the namespaces of all tenants.
+func (c *cluster) listTenantNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
 	var namespaces corev1.NamespaceList
 	err := c.admin.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel})
 	return namespaces.Items, err
@@ -180,12 +180,12 @@ type things map[apply.Ref]metav1.ObjectMeta
 // ours selects croft's objects.
 var ours = client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 
-// everything lists the objects of every kind in the cluster, not only of the kinds that croft
+// listEverything lists the objects of every kind in the cluster, not only of the kinds that croft
 // writes.
-func (c *cluster) everything(t testing.TB, opts ...client.ListOption) things {
+func (c *cluster) listEverything(t testing.TB, opts ...client.ListOption) things {
 	t.Helper()
 	found := things{}
-	for _, kind := range c.kinds(t) {
+	for _, kind := range c.listKinds(t) {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := c.admin.List(t.Context(), &list, opts...)
@@ -203,7 +203,7 @@ func (c *cluster) everything(t testing.TB, opts ...client.ListOption) things {
 	return found
 }
 
-func (c *cluster) kinds(t testing.TB) []schema.GroupVersionKind {
+func (c *cluster) listKinds(t testing.TB) []schema.GroupVersionKind {
 	t.Helper()
 	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
@@ -225,17 +225,17 @@ func (c *cluster) kinds(t testing.TB) []schema.GroupVersionKind {
 	return kinds
 }
 
-// in returns the objects of a namespace.
-func (all things) in(namespace string) things {
-	return all.only(func(ref apply.Ref) bool { return ref.Namespace == namespace })
+// selectNamespace returns the objects of a namespace.
+func (all things) selectNamespace(namespace string) things {
+	return all.selectObjects(func(ref apply.Ref) bool { return ref.Namespace == namespace })
 }
 
-// without returns the objects of other kinds.
-func (all things) without(kind string) things {
-	return all.only(func(ref apply.Ref) bool { return ref.Kind != kind })
+// excludeKind returns the objects of other kinds.
+func (all things) excludeKind(kind string) things {
+	return all.selectObjects(func(ref apply.Ref) bool { return ref.Kind != kind })
 }
 
-func (all things) only(picked func(apply.Ref) bool) things {
+func (all things) selectObjects(picked func(apply.Ref) bool) things {
 	some := things{}
 	for ref, o := range all {
 		if picked(ref) {
@@ -255,8 +255,8 @@ func (all things) String() string {
 	return strings.Join(names, ", ")
 }
 
-// uids returns the UIDs of objects, which change if an object is replaced.
-func uids(all things) map[apply.Ref]string {
+// listUIDs returns the UIDs of objects, which change if an object is replaced.
+func listUIDs(all things) map[apply.Ref]string {
 	values := map[apply.Ref]string{}
 	for ref, o := range all {
 		values[ref] = string(o.UID)
@@ -264,8 +264,8 @@ func uids(all things) map[apply.Ref]string {
 	return values
 }
 
-// differences returns a line for each difference between two states of the same objects.
-func differences[V comparable](want, have map[apply.Ref]V) []string {
+// listDifferences returns a line for each difference between two states of the same objects.
+func listDifferences[V comparable](want, have map[apply.Ref]V) []string {
 	var lines []string
 	for ref, w := range want {
 		if h, ok := have[ref]; !ok {
@@ -283,16 +283,16 @@ func differences[V comparable](want, have map[apply.Ref]V) []string {
 	return lines
 }
 
-// areSame fails the test if two states of the same objects differ.
-func areSame[V comparable](t testing.TB, what string, want, have map[apply.Ref]V) {
+// expectSame fails the test if two states of the same objects differ.
+func expectSame[V comparable](t testing.TB, what string, want, have map[apply.Ref]V) {
 	t.Helper()
-	if lines := differences(want, have); len(lines) > 0 {
+	if lines := listDifferences(want, have); len(lines) > 0 {
 		t.Errorf("%s: %d differences:\n%s", what, len(lines), strings.Join(lines, "\n"))
 	}
 }
 
-// marksOf returns the labels and annotations by which croft recognises an object.
-func marksOf(o metav1.Object) []string {
+// listMarks returns the labels and annotations by which croft recognises an object.
+func listMarks(o metav1.Object) []string {
 	var marks []string
 	for _, set := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
 		for key, value := range set {
@@ -304,12 +304,12 @@ func marksOf(o metav1.Object) []string {
 	return marks
 }
 
-func capacityType(node *corev1.Node) v1alpha1.CapacityType {
+func getCapacityType(node *corev1.Node) v1alpha1.CapacityType {
 	return v1alpha1.CapacityType(node.Labels[karpenterv1.CapacityTypeLabelKey])
 }
 
-// isForbidden fails the test unless RBAC refused the request.
-func isForbidden(t testing.TB, what string, err error) {
+// expectForbidden fails the test unless RBAC refused the request.
+func expectForbidden(t testing.TB, what string, err error) {
 	t.Helper()
 	if !apierrors.IsForbidden(err) || !attack.ByRBAC.IsRefusal(err) {
 		t.Errorf("%s: RBAC should have refused it, but this is what came: %v", what, err)

@@ -32,18 +32,18 @@ func migrateDocument(t *testing.T, name string) *migratedDocument {
 	t.Helper()
 	c := startWithCroft(t)
 	out := filepath.Join(t.TempDir(), "migrated")
-	c.croft(t, "migrate", "-f", filepath.Join(documents, name), "--cluster-name", "sandbox", "--node-class", "kwok", "-o", out).exits(t, 0)
+	c.runCroft(t, "migrate", "-f", filepath.Join(documents, name), "--cluster-name", "sandbox", "--node-class", "kwok", "-o", out).expectExit(t, 0)
 	file := filepath.Join(out, "croft.yaml")
-	c.apply(t, file)
-	return &migratedDocument{c, estateOf(t, file, readFile(t, file))}
+	c.applyFile(t, file)
+	return &migratedDocument{c, buildEstate(t, file, readFile(t, file))}
 }
 
-// places waits until n pods of a namespace run, and fails unless they are on the pool.
-func (m *migratedDocument) places(t *testing.T, namespace, pool string, n int) {
+// awaitPlacedPods waits until n pods of a namespace run, and fails unless they are on the pool.
+func (m *migratedDocument) awaitPlacedPods(t *testing.T, namespace, pool string, n int) {
 	t.Helper()
-	for _, pod := range m.running(t, namespace, n) {
-		isPlaced(t, &pod, m.estate.Platform.NodePoolKey, pool)
-		m.runsOn(t, m.estate, &pod, pool)
+	for _, pod := range m.awaitRunningPods(t, namespace, n) {
+		expectPlacement(t, &pod, m.estate.Platform.NodePoolKey, pool)
+		m.expectPool(t, m.estate, &pod, pool)
 	}
 }
 
@@ -55,26 +55,26 @@ func TestMigrateDocuments(t *testing.T) {
 	t.Run("000", func(t *testing.T) {
 		m := migrateDocument(t, "000")
 		for _, namespace := range []string{"tenant-a", "tenant-b"} {
-			m.kubectl(t, "", "create", "deployment", "nginx", "--image=nginx", "--replicas", "3", "-n", namespace).exits(t, 0)
-			m.kubectl(t, "", "expose", "deployment", "nginx", "--port=8080", "--target-port=80", "-n", namespace).exits(t, 0)
+			m.runKubectl(t, "", "create", "deployment", "nginx", "--image=nginx", "--replicas", "3", "-n", namespace).expectExit(t, 0)
+			m.runKubectl(t, "", "expose", "deployment", "nginx", "--port=8080", "--target-port=80", "-n", namespace).expectExit(t, 0)
 		}
-		m.places(t, "tenant-a", "pool-a", 3)
-		m.places(t, "tenant-b", "pool-b", 3)
-		m.serves(t, "tenant-a", "nginx", 3)
+		m.awaitPlacedPods(t, "tenant-a", "pool-a", 3)
+		m.awaitPlacedPods(t, "tenant-b", "pool-b", 3)
+		m.awaitEndpoints(t, "tenant-a", "nginx", 3)
 	})
 	t.Run("001", func(t *testing.T) {
 		m := migrateDocument(t, "001")
 		for _, namespace := range []string{"tenant-a", "tenant-b"} {
-			m.kubectl(t, "", "run", "--image=nginx:alpine", "--namespace", namespace, "nginx").exits(t, 0)
+			m.runKubectl(t, "", "run", "--image=nginx:alpine", "--namespace", namespace, "nginx").expectExit(t, 0)
 		}
-		m.places(t, "tenant-a", "pool-a", 1)
-		m.places(t, "tenant-b", "pool-b", 1)
+		m.awaitPlacedPods(t, "tenant-a", "pool-a", 1)
+		m.awaitPlacedPods(t, "tenant-b", "pool-b", 1)
 
 		// A pod that requests an instance type gets it within its pool. It is applied again if
 		// the taint eviction controller has deleted it on a new node (see 002).
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "arm64-spot-test"}}
-		eventually(t, patience, "the pod to run", func(ctx context.Context) error {
-			m.kubectl(t, "", "apply", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).exits(t, 0)
+		awaitCondition(t, patience, "the pod to run", func(ctx context.Context) error {
+			m.runKubectl(t, "", "apply", "-f", filepath.Join(documents, "001", "06-pod-arm64-spot-test.yaml")).expectExit(t, 0)
 			if err := m.admin.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func TestMigrateDocuments(t *testing.T) {
 			}
 			return nil
 		})
-		if got := m.runsOn(t, m.estate, pod, "pool-a").Labels[corev1.LabelInstanceTypeStable]; got != "m5.large" {
+		if got := m.expectPool(t, m.estate, pod, "pool-a").Labels[corev1.LabelInstanceTypeStable]; got != "m5.large" {
 			t.Errorf("the pod runs on a %s, and asked for m5.large", got)
 		}
 	})
@@ -96,12 +96,12 @@ func TestMigrateDocuments(t *testing.T) {
 			// A Deployment, not a bare pod: the taint eviction controller may observe a pod on
 			// a new node before it observes that Karpenter has removed the taint
 			// karpenter.sh/unregistered.
-			deployment, _ := nginxes(team.tenant, 1)
-			create(t, m.member(t, team.group), deployment)
-			m.places(t, team.tenant, team.pool, 1)
+			deployment, _ := newNginxDeployment(team.tenant, 1)
+			createObjects(t, m.newMemberClient(t, team.group), deployment)
+			m.awaitPlacedPods(t, team.tenant, team.pool, 1)
 		}
-		create(t, m.admin, nginx("example-tenant", "nginx"))
-		m.places(t, "example-tenant", "example-pool", 1)
+		createObjects(t, m.admin, newNginxPod("example-tenant", "nginx"))
+		m.awaitPlacedPods(t, "example-tenant", "example-pool", 1)
 	})
 }
 
@@ -111,44 +111,44 @@ func TestMigrateDocuments(t *testing.T) {
 func TestMigrateLive(t *testing.T) {
 	sandbox.Thorough(t) // TestAdopt adopts a cluster; internal/adoption/migrate reads one
 	t.Parallel()        // it mostly waits
-	c := start(t, sandbox.Options{})
-	c.kubectl(t, read(t, "internal/test/e2e/testdata/migrate/live.yaml"), "apply", "-f", "-").exits(t, 0)
-	running := c.runs(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "reports", Name: "running"}})
+	c := startSandbox(t, sandbox.Options{})
+	c.runKubectl(t, readRepositoryFile(t, "internal/test/e2e/testdata/migrate/live.yaml"), "apply", "-f", "-").expectExit(t, 0)
+	running := c.awaitRunning(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "reports", Name: "running"}})
 
 	out := filepath.Join(t.TempDir(), "migrated")
-	looker := c.kubeconfigOf(t, "larry", "lookers")
-	c.croft(t, "migrate", "--live", "--kubeconfig", looker, "--cluster-name", "sandbox", "-o", out).exits(t, 0)
+	looker := c.writeUserKubeconfig(t, "larry", "lookers")
+	c.runCroft(t, "migrate", "--live", "--kubeconfig", looker, "--cluster-name", "sandbox", "-o", out).expectExit(t, 0)
 	file := filepath.Join(out, "croft.yaml")
-	e := estateOf(t, file, readFile(t, file))
+	e := buildEstate(t, file, readFile(t, file))
 	if len(e.Tenants) != 1 || e.Tenants[0].Name != "reports" || !slices.Equal(e.Tenants[0].Pools, []string{"batch"}) ||
 		e.Platform.GroupPrefix != "oidc:" || len(e.Tenants[0].Access) != 1 || e.Tenants[0].Access[0].Group != "oidc:reporters" {
 		t.Errorf("the cluster migrated to\n%s", readFile(t, file))
 	}
 
-	stranger := c.croft(t, "migrate", "--live", "--kubeconfig", c.kubeconfigOf(t, "eve"), "-o", t.TempDir()).exits(t, 2)
+	stranger := c.runCroft(t, "migrate", "--live", "--kubeconfig", c.writeUserKubeconfig(t, "eve"), "-o", t.TempDir()).expectExit(t, 2)
 	if !strings.Contains(stranger.stderr, "you may not list NodePool") {
 		t.Errorf("nothing says what may not be read: %s", stranger)
 	}
 
 	// croft adopts the cluster.
-	c.operate(t, c.install(t))
-	c.kubectl(t, "", "annotate", "namespace", "reports", "croft.dev/adopt=reports", "scheduler.alpha.kubernetes.io/node-selector-").exits(t, 0)
-	c.apply(t, file)
-	c.isHeld(t, "batch")
-	later := c.runs(t, running)
+	c.startOperator(t, c.installCroft(t))
+	c.runKubectl(t, "", "annotate", "namespace", "reports", "croft.dev/adopt=reports", "scheduler.alpha.kubernetes.io/node-selector-").expectExit(t, 0)
+	c.applyFile(t, file)
+	c.awaitHeldNode(t, "batch")
+	later := c.awaitRunning(t, running)
 	if later.UID != running.UID || later.Spec.NodeName != running.Spec.NodeName {
 		t.Errorf("the pod runs on %s, and ran on %s before croft came", later.Spec.NodeName, running.Spec.NodeName)
 	}
-	pod := nginx("reports", "new")
-	create(t, c.member(t, "oidc:reporters"), pod)
-	isPlaced(t, c.runs(t, pod), "node-pool", "batch")
+	pod := newNginxPod("reports", "new")
+	createObjects(t, c.newMemberClient(t, "oidc:reporters"), pod)
+	expectPlacement(t, c.awaitRunning(t, pod), "node-pool", "batch")
 }
 
-// isHeld waits until Karpenter reports that a node of a pool has drifted, and that it may not
-// disrupt the node.
-func (c *cluster) isHeld(t *testing.T, pool string) {
+// awaitHeldNode waits until Karpenter reports that a node of a pool has drifted, and that it may
+// not disrupt the node.
+func (c *cluster) awaitHeldNode(t *testing.T, pool string) {
 	t.Helper()
-	eventually(t, patience, "Karpenter to hold back", func(ctx context.Context) error {
+	awaitCondition(t, patience, "Karpenter to hold back", func(ctx context.Context) error {
 		var (
 			claims karpenterv1.NodeClaimList
 			events corev1.EventList

@@ -19,8 +19,8 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// movingEstate returns an estate whose tenant is on the named pool.
-func movingEstate(pool string) string {
+// buildMovingEstate returns an estate whose tenant is on the named pool.
+func buildMovingEstate(pool string) string {
 	return "platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {left: {}, right: {}}\n" +
 		"tenants: {shop: {pool: " + pool + ", access: [{group: shoppers, role: operator}]}}\n"
 }
@@ -31,67 +31,67 @@ func movingEstate(pool string) string {
 func TestMove(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
-	c := start(t, sandbox.Options{Croft: croftBinary(t)})
-	c.declare(t, movingEstate("left"))
-	c.account(t, "shop")
-	roll, _ := nginxes("shop", 3)
+	c := startSandbox(t, sandbox.Options{Croft: findCroftBinary(t)})
+	c.applyContent(t, buildMovingEstate("left"))
+	c.awaitServiceAccount(t, "shop")
+	roll, _ := newNginxDeployment("shop", 3)
 	roll.Name = "roll"
 	recreate := roll.DeepCopy()
 	recreate.Name = "recreate"
 	recreate.Labels, recreate.Spec.Selector = map[string]string{"app": "recreate"}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "recreate"}}
 	recreate.Spec.Template.Labels = recreate.Labels
 	recreate.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
-	create(t, c.admin, roll, recreate, nginx("shop", "bare"), &policyv1.PodDisruptionBudget{
+	createObjects(t, c.admin, roll, recreate, newNginxPod("shop", "bare"), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "recreate"},
 		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(2)), Selector: recreate.Spec.Selector},
 	})
-	c.running(t, "shop", 7)
-	c.croft(t, "why", "deployment/roll", "-n", "shop").exits(t, 0)
-	eventually(t, patience, "doctor to find nothing", func(context.Context) error {
-		return strayless(c.croft(t, "doctor"))
+	c.awaitRunningPods(t, "shop", 7)
+	c.runCroft(t, "why", "deployment/roll", "-n", "shop").expectExit(t, 0)
+	awaitCondition(t, patience, "doctor to find nothing", func(context.Context) error {
+		return checkNoMisplaced(c.runCroft(t, "doctor"))
 	})
 
-	c.declare(t, movingEstate("right"))
+	c.applyContent(t, buildMovingEstate("right"))
 	t.Run("named", func(t *testing.T) {
 		for _, command := range [][]string{
 			{"why", "deployment/roll", "-n", "shop"}, {"why", "pod/bare", "-n", "shop"}, {"doctor"}, {"verify", "--tenant", "shop"},
 			{"why", "deployment/roll", "-n", "shop", "--as", "jane", "--as-group", "shoppers"},
 		} {
-			if said := c.croft(t, command...).exits(t, 1); !namesMisplaced(said) {
+			if said := c.runCroft(t, command...).expectExit(t, 1); !hasMisplaced(said) {
 				t.Errorf("pods on the old pool are not named: %s", said)
 			}
 		}
 	})
 	t.Run("moved", func(t *testing.T) {
-		said := c.croft(t, "move", "tenant", "shop", "--dry-run").exits(t, 0)
+		said := c.runCroft(t, "move", "tenant", "shop", "--dry-run").expectExit(t, 0)
 		for _, want := range []string{"Deployment/roll", "is restarted", "PodDisruptionBudget recreate allows 1", "Pod/bare", "STAYS"} {
 			if !strings.Contains(said.stdout, want) {
 				t.Errorf("the plan does not say %q: %s", want, said)
 			}
 		}
-		least := c.leastAvailable(t, "shop", "recreate")
-		c.croft(t, "move", "tenant", "shop", "--yes", "--wait-timeout", patience.String()).exits(t, 1) // a bare pod remains
+		least := c.recordLeastAvailable(t, "shop", "recreate")
+		c.runCroft(t, "move", "tenant", "shop", "--yes", "--wait-timeout", patience.String()).expectExit(t, 1) // a bare pod remains
 		if n := least(); n < 2 {
 			t.Errorf("only %d pods were available, although the budget asks for 2", n)
 		}
-		c.croft(t, "move", "tenant", "shop", "--yes", "--evict", "--wait-timeout", patience.String()).exits(t, 0)
-		c.areOn(t, "shop", "right", 6)
-		c.croft(t, "why", "deployment/roll", "-n", "shop").exits(t, 0)
+		c.runCroft(t, "move", "tenant", "shop", "--yes", "--evict", "--wait-timeout", patience.String()).expectExit(t, 0)
+		c.awaitPodsOnPool(t, "shop", "right", 6)
+		c.runCroft(t, "why", "deployment/roll", "-n", "shop").expectExit(t, 0)
 	})
 	t.Run("undone", func(t *testing.T) {
-		c.croft(t, "move", "tenant", "shop", "--undo", "--yes", "--wait-timeout", patience.String()).exits(t, 0)
+		c.runCroft(t, "move", "tenant", "shop", "--undo", "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
 		var tenant v1alpha1.Tenant
-		c.get(t, "", "shop", &tenant)
+		c.getObject(t, "", "shop", &tenant)
 		if tenant.Spec.Pool != "left" {
 			t.Errorf("the tenant has pool %s", tenant.Spec.Pool)
 		}
-		c.areOn(t, "shop", "left", 6)
+		c.awaitPodsOnPool(t, "shop", "left", 6)
 	})
 }
 
-// namesMisplaced reports whether croft names pods that run on nodes of another pool than their
+// hasMisplaced reports whether croft names pods that run on nodes of another pool than their
 // tenant's.
-func namesMisplaced(said outcome) bool {
+func hasMisplaced(said outcome) bool {
 	text := said.stdout + said.stderr
 	for _, words := range []string{"tenant may not use", "on a node of another pool", "on nodes of other pools"} {
 		if strings.Contains(text, words) {
@@ -101,16 +101,16 @@ func namesMisplaced(said outcome) bool {
 	return false
 }
 
-func strayless(said outcome) error {
-	if namesMisplaced(said) {
+func checkNoMisplaced(said outcome) error {
+	if hasMisplaced(said) {
 		return fmt.Errorf("it says %s", said)
 	}
 	return nil
 }
 
-// leastAvailable records the minimum number of available pods of a Deployment until the
+// recordLeastAvailable records the minimum number of available pods of a Deployment until the
 // returned function is called.
-func (c *cluster) leastAvailable(t *testing.T, namespace, name string) func() int {
+func (c *cluster) recordLeastAvailable(t *testing.T, namespace, name string) func() int {
 	t.Helper()
 	least := 1 << 10
 	stop := sandbox.Watch(t, c.Config, &appsv1.DeploymentList{}, func(_ watch.EventType, o client.Object) {
@@ -119,10 +119,11 @@ func (c *cluster) leastAvailable(t *testing.T, namespace, name string) func() in
 	return func() int { stop(); return least }
 }
 
-// areOn waits until exactly this number of a namespace's pods run, all of them on one pool.
-func (c *cluster) areOn(t *testing.T, namespace, pool string, want int) {
+// awaitPodsOnPool waits until exactly this number of a namespace's pods run, all of them on one
+// pool.
+func (c *cluster) awaitPodsOnPool(t *testing.T, namespace, pool string, want int) {
 	t.Helper()
-	eventually(t, patience, "the pods to be on "+pool, func(ctx context.Context) error {
+	awaitCondition(t, patience, "the pods to be on "+pool, func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
 			return err

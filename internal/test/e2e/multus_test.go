@@ -58,19 +58,19 @@ tenants:
 func TestMultus(t *testing.T) {
 	sandbox.Thorough(t) // it tests plugins that croft does not change
 	if os.Getenv(inNode) == "" {
-		inNamespaces(t)
+		runInNamespaces(t)
 		return
 	}
 	n := &cniNode{dir: t.TempDir()}
-	n.prepare(t)
+	n.prepareNode(t)
 	n.cluster = startWithCroft(t)
 	if err := n.InstallCRDs(t.Context(), sandbox.Multus); err != nil {
 		t.Fatal(err)
 	}
-	n.plugins(t)
-	n.declare(t, signalling)
-	n.account(t, "core")
-	pod := n.pod(t)
+	n.installPlugins(t)
+	n.applyContent(t, signalling)
+	n.awaitServiceAccount(t, "core")
+	pod := n.createPod(t)
 	t.Run("Attached", func(t *testing.T) { testMultusAttached(t, n, pod) })
 	t.Run("WithoutZoneFile", func(t *testing.T) { testMultusWithoutZoneFile(t, n, pod) })
 	t.Run("NoAddressLeft", func(t *testing.T) { testMultusNoAddressLeft(t, n, pod) })
@@ -82,8 +82,8 @@ type attachment struct {
 	IPs             []netip.Addr
 }
 
-// attachments returns the networks that Multus wrote into the pod's annotation.
-func (n *cniNode) attachments(t *testing.T, pod *corev1.Pod) map[string]attachment {
+// readAttachments returns the networks that Multus wrote into the pod's annotation.
+func (n *cniNode) readAttachments(t *testing.T, pod *corev1.Pod) map[string]attachment {
 	t.Helper()
 	now := &corev1.Pod{}
 	if err := n.admin.Get(t.Context(), client.ObjectKeyFromObject(pod), now); err != nil {
@@ -104,11 +104,11 @@ func (n *cniNode) attachments(t *testing.T, pod *corev1.Pod) map[string]attachme
 // testMultusAttached fails if the pod does not get an interface with an address of its zone in
 // each network, if there is no traffic on it, or if an address or interface is left afterwards.
 func testMultusAttached(t *testing.T, n *cniNode, pod *corev1.Pod) {
-	namespace := n.sandboxed(t, "attached")
-	if err := n.call(t, "ADD", pod, "attached", namespace); err != nil {
+	namespace := n.createNetworkNamespace(t, "attached")
+	if err := n.callMultus(t, "ADD", pod, "attached", namespace); err != nil {
 		t.Fatal(err)
 	}
-	got := n.attachments(t, pod)
+	got := n.readAttachments(t, pod)
 	for network, link := range map[string]string{"n4": "net1", "n6": "net2"} {
 		a := got["core/"+network]
 		reservation := netip.MustParsePrefix(n.zone[network].PodCIDR)
@@ -116,20 +116,20 @@ func testMultusAttached(t *testing.T, n *cniNode, pod *corev1.Pod) {
 			t.Errorf("network %s: %+v, want %s with an address of %s", network, a, link, reservation)
 			continue
 		}
-		has := n.command(t, "nsenter", "--net="+namespace, "ip", "-brief", "address", "show", link)
+		has := n.runCommand(t, "nsenter", "--net="+namespace, "ip", "-brief", "address", "show", link)
 		if !strings.Contains(has, a.IPs[0].String()+"/24") {
 			t.Errorf("network %s: %q lacks %s/24", network, has, a.IPs[0])
 		}
 	}
-	n.reaches(t, namespace, netip.MustParsePrefix(n.zone["n4"].CIDR).Masked().Addr().Next())
+	n.expectConnection(t, namespace, netip.MustParsePrefix(n.zone["n4"].CIDR).Masked().Addr().Next())
 	// n6 has its own routing table, for traffic from its address.
 	if len(got["core/n6"].IPs) == 1 {
-		route := n.command(t, "nsenter", "--net="+namespace, "ip", "route", "get", "10.60.0.1", "from", got["core/n6"].IPs[0].String())
+		route := n.runCommand(t, "nsenter", "--net="+namespace, "ip", "route", "get", "10.60.0.1", "from", got["core/n6"].IPs[0].String())
 		if !strings.Contains(route, "via "+n.zone["n6"].Gateway+" dev net2 table") {
 			t.Errorf("from its address in n6 the pod reaches 10.60.0.1 by %s", route)
 		}
 	}
-	eventually(t, moments, "the events of the pod's networks", func(ctx context.Context) error {
+	awaitCondition(t, moments, "the events of the pod's networks", func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := n.admin.List(ctx, &events, client.InNamespace("core")); err != nil {
 			return err
@@ -145,15 +145,15 @@ func testMultusAttached(t *testing.T, n *cniNode, pod *corev1.Pod) {
 		}
 		return nil
 	})
-	if count := n.allocated(t); count != 2 {
+	if count := n.countAllocated(t); count != 2 {
 		t.Errorf("%d addresses are allocated, not 2", count)
 	}
-	n.removed(t, pod, "attached", namespace)
+	n.deleteSandbox(t, pod, "attached", namespace)
 }
 
-// reaches fails if there is no connection from a network namespace to an address of the node's
-// far end.
-func (n *cniNode) reaches(t *testing.T, namespace string, address netip.Addr) {
+// expectConnection fails if there is no connection from a network namespace to an address of the
+// node's far end.
+func (n *cniNode) expectConnection(t *testing.T, namespace string, address netip.Addr) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", netip.AddrPortFrom(address, 0).String())
 	if err != nil {
@@ -161,20 +161,20 @@ func (n *cniNode) reaches(t *testing.T, namespace string, address netip.Addr) {
 	}
 	defer func() { _ = listener.Close() }()
 	port := listener.Addr().(*net.TCPAddr).Port
-	n.command(t, "nsenter", "--net="+namespace, "timeout", "20", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", address, port))
+	n.runCommand(t, "nsenter", "--net="+namespace, "timeout", "20", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", address, port))
 }
 
-// removed deletes a pod's sandbox, and fails if an address or an interface remains allocated.
-func (n *cniNode) removed(t *testing.T, pod *corev1.Pod, container, namespace string) {
+// deleteSandbox deletes a pod's sandbox, and fails if an address or an interface remains allocated.
+func (n *cniNode) deleteSandbox(t *testing.T, pod *corev1.Pod, container, namespace string) {
 	t.Helper()
-	if err := n.call(t, "DEL", pod, container, namespace); err != nil {
+	if err := n.callMultus(t, "DEL", pod, container, namespace); err != nil {
 		t.Fatal(err)
 	}
-	if count := n.allocated(t); count != 0 {
+	if count := n.countAllocated(t); count != 0 {
 		t.Errorf("%d addresses are still allocated", count)
 	}
 	for network := range n.zone {
-		n.command(t, "ip", "link", "show", secondary.LinkName(network))
+		n.runCommand(t, "ip", "link", "show", secondary.LinkName(network))
 	}
 }
 
@@ -185,24 +185,24 @@ func testMultusWithoutZoneFile(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	namespace := n.sandboxed(t, "lost")
-	if err := n.call(t, "ADD", pod, "lost", namespace); err == nil {
+	namespace := n.createNetworkNamespace(t, "lost")
+	if err := n.callMultus(t, "ADD", pod, "lost", namespace); err == nil {
 		t.Error("the pod was attached to n6")
 	}
 	n.writeZoneFiles(t)
-	n.failed(t, namespace)
+	n.restoreInterfaces(t, namespace)
 }
 
-// failed moves the node's interfaces back from the sandbox of a pod that could not be attached.
-// DEL does not do this if ADD of host-device failed halfway: it requires the interface to exist
-// (containernetworking/plugins 1.9.1). When a sandbox is deleted, the kernel returns a physical
-// interface to the host, but it would delete the veth that represents one here.
-func (n *cniNode) failed(t *testing.T, namespace string) {
+// restoreInterfaces moves the node's interfaces back from the sandbox of a pod that could not be
+// attached. DEL does not do this if ADD of host-device failed halfway: it requires the interface to
+// exist (containernetworking/plugins 1.9.1). When a sandbox is deleted, the kernel returns a
+// physical interface to the host, but it would delete the veth that represents one here.
+func (n *cniNode) restoreInterfaces(t *testing.T, namespace string) {
 	t.Helper()
 	for network := range n.zone {
 		if exec.CommandContext(t.Context(), "ip", "link", "show", secondary.LinkName(network)).Run() == nil {
 			continue
 		}
-		n.command(t, "nsenter", "--net="+namespace, "ip", "link", "set", secondary.LinkName(network), "netns", fmt.Sprint(os.Getpid()), "name", "eth-"+network)
+		n.runCommand(t, "nsenter", "--net="+namespace, "ip", "link", "set", secondary.LinkName(network), "netns", fmt.Sprint(os.Getpid()), "name", "eth-"+network)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"croft.dev/croft/internal/diagnose/doctor"
 )
 
-// allocated returns the number of addresses that whereabouts has allocated.
-func (n *cniNode) allocated(t *testing.T) int {
+// countAllocated returns the number of addresses that whereabouts has allocated.
+func (n *cniNode) countAllocated(t *testing.T) int {
 	t.Helper()
-	out := n.kubectl(t, "", "get", "ippools.whereabouts.cni.cncf.io", "-A", "-o", "json").exits(t, 0).stdout
+	out := n.runKubectl(t, "", "get", "ippools.whereabouts.cni.cncf.io", "-A", "-o", "json").expectExit(t, 0).stdout
 	var pools struct {
 		Items []struct {
 			Spec struct{ Allocations map[string]any }
@@ -45,28 +45,28 @@ func testMultusNoAddressLeft(t *testing.T, n *cniNode, pod *corev1.Pod) {
 	for i := 32; i < 32+16; i++ {
 		taken[fmt.Sprint(i)] = map[string]string{"id": fmt.Sprint("other-", i), "podref": fmt.Sprint("core/other-", i), "ifname": "net1"}
 	}
-	n.allocate(t, "n4", taken)
-	n.hasAddresses(t, "n4", metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
-	n.finds(t, "addresses", doctor.Problem, moments, "SecondaryNetwork/n4", "16 of 16 addresses")
-	namespace := n.sandboxed(t, "beyond")
-	if err := n.call(t, "ADD", pod, "beyond", namespace); err == nil || !strings.Contains(err.Error(), "Could not allocate IP in range") {
+	n.writeAllocations(t, "n4", taken)
+	n.awaitAddressCondition(t, "n4", metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
+	n.awaitDoctorFinding(t, "addresses", doctor.Problem, moments, "SecondaryNetwork/n4", "16 of 16 addresses")
+	namespace := n.createNetworkNamespace(t, "beyond")
+	if err := n.callMultus(t, "ADD", pod, "beyond", namespace); err == nil || !strings.Contains(err.Error(), "Could not allocate IP in range") {
 		t.Errorf("with no address left: %v", err)
 	}
-	n.failed(t, namespace)
-	n.allocate(t, "n4", map[string]any{})
-	n.hasAddresses(t, "n4", metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
-	namespace = n.sandboxed(t, "next")
-	if err := n.call(t, "ADD", pod, "next", namespace); err != nil {
+	n.restoreInterfaces(t, namespace)
+	n.writeAllocations(t, "n4", map[string]any{})
+	n.awaitAddressCondition(t, "n4", metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
+	namespace = n.createNetworkNamespace(t, "next")
+	if err := n.callMultus(t, "ADD", pod, "next", namespace); err != nil {
 		t.Fatal(err)
 	}
-	n.removed(t, pod, "next", namespace)
+	n.deleteSandbox(t, pod, "next", namespace)
 }
 
-// hasAddresses waits until a network's condition AddressesAvailable has the status and the
+// awaitAddressCondition waits until a network's condition AddressesAvailable has the status and the
 // reason.
-func (n *cniNode) hasAddresses(t *testing.T, network string, holds metav1.ConditionStatus, reason string) {
+func (n *cniNode) awaitAddressCondition(t *testing.T, network string, holds metav1.ConditionStatus, reason string) {
 	t.Helper()
-	eventually(t, moments, "the addresses of "+network, func(ctx context.Context) error {
+	awaitCondition(t, moments, "the addresses of "+network, func(ctx context.Context) error {
 		o := &v1alpha1.SecondaryNetwork{}
 		if err := n.admin.Get(ctx, client.ObjectKey{Name: network}, o); err != nil {
 			return err
@@ -79,10 +79,10 @@ func (n *cniNode) hasAddresses(t *testing.T, network string, holds metav1.Condit
 	})
 }
 
-// allocate overwrites the allocations in a network's reservation in the node's zone.
-func (n *cniNode) allocate(t *testing.T, network string, allocations map[string]any) {
+// writeAllocations overwrites the allocations in a network's reservation in the node's zone.
+func (n *cniNode) writeAllocations(t *testing.T, network string, allocations map[string]any) {
 	t.Helper()
-	pools := n.kubectl(t, "", "get", "ippools.whereabouts.cni.cncf.io", "-n", "kube-system", "-o", "name").exits(t, 0).stdout
+	pools := n.runKubectl(t, "", "get", "ippools.whereabouts.cni.cncf.io", "-n", "kube-system", "-o", "name").expectExit(t, 0).stdout
 	zone := n.zone[network]
 	first := strings.ReplaceAll(netip.MustParsePrefix(zone.PodCIDR).Addr().String(), ":", "-")
 	cidr, _, _ := strings.Cut(zone.CIDR, "/")
@@ -95,7 +95,7 @@ func (n *cniNode) allocate(t *testing.T, network string, allocations map[string]
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.kubectl(t, "", "patch", pool, "-n", "kube-system", "--type=json", "-p", string(patch)).exits(t, 0)
+		n.runKubectl(t, "", "patch", pool, "-n", "kube-system", "--type=json", "-p", string(patch)).expectExit(t, 0)
 		return
 	}
 	t.Fatalf("no pool of addresses for %s in %s", zone.PodCIDR, pools)

@@ -55,21 +55,21 @@ type observer struct {
 	judged, visits int
 }
 
-// observe starts to observe the tenants of an estate, each of which has one namespace with
+// startObserver starts to observe the tenants of an estate, each of which has one namespace with
 // running pods.
-func (c *cluster) observe(t testing.TB, e *estate.Estate) *observer {
+func (c *cluster) startObserver(t testing.TB, e *estate.Estate) *observer {
 	t.Helper()
-	return c.observeWith(t, e, true)
+	return c.startObserverWith(t, e, true)
 }
 
-// observeWithoutAccess is like observe, but members of tenants may lose their access. An
-// administrator creates the pods instead of them.
-func (c *cluster) observeWithoutAccess(t testing.TB, e *estate.Estate) *observer {
+// startObserverWithoutAccess is like startObserver, but members of tenants may lose their access.
+// An administrator creates the pods instead of them.
+func (c *cluster) startObserverWithoutAccess(t testing.TB, e *estate.Estate) *observer {
 	t.Helper()
-	return c.observeWith(t, e, false)
+	return c.startObserverWith(t, e, false)
 }
 
-func (c *cluster) observeWith(t testing.TB, e *estate.Estate, access bool) *observer {
+func (c *cluster) startObserverWith(t testing.TB, e *estate.Estate, access bool) *observer {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	o := &observer{
@@ -78,37 +78,37 @@ func (c *cluster) observeWith(t testing.TB, e *estate.Estate, access bool) *obse
 		pods: map[types.UID]string{}, nodes: sets.New[string](),
 	}
 	t.Cleanup(func() { stop(); o.rounds.Wait() })
-	o.watch(t, &corev1.NamespaceList{}, o.namespace)
-	o.watch(t, &networkingv1.NetworkPolicyList{}, o.policy)
-	o.judge("at the beginning")
-	o.watch(t, &corev1.PodList{}, o.pod)
-	o.watch(t, &corev1.NodeList{}, o.node)
-	o.watch(t, &karpenterv1.NodeClaimList{}, o.claim)
+	o.watchKind(t, &corev1.NamespaceList{}, o.observeNamespace)
+	o.watchKind(t, &networkingv1.NetworkPolicyList{}, o.observePolicy)
+	o.evaluateConnections("at the beginning")
+	o.watchKind(t, &corev1.PodList{}, o.observePod)
+	o.watchKind(t, &corev1.NodeList{}, o.observeNode)
+	o.watchKind(t, &karpenterv1.NodeClaimList{}, o.observeClaim)
 	if len(o.pods) == 0 || len(o.nodes) == 0 {
 		t.Fatalf("%d pods are at work on %d nodes", len(o.pods), len(o.nodes))
 	}
 	for _, tenant := range e.Tenants {
-		member := c.member(t, operators(t, tenant))
-		o.rounds.Go(func() { o.visit(ctx, tenant, member) })
+		member := c.newMemberClient(t, findOperatorGroup(t, tenant))
+		o.rounds.Go(func() { o.sendRequests(ctx, tenant, member) })
 	}
-	o.traffic = c.trafficBy(t, e, func(tenant *estate.Tenant) client.Client {
+	o.traffic = c.startTrafficBy(t, e, func(tenant *estate.Tenant) client.Client {
 		if !access {
 			return c.admin
 		}
-		return c.member(t, operators(t, tenant))
-	}, o.notes)
-	o.traffic.more(t, 10)
+		return c.newMemberClient(t, findOperatorGroup(t, tenant))
+	}, o.recordViolation)
+	o.traffic.awaitPlaced(t, 10)
 	return o
 }
 
-// watch watches a kind until the observation ends.
-func (o *observer) watch(t testing.TB, list client.ObjectList, see func(apiwatch.EventType, client.Object)) {
+// watchKind watches a kind until the observation ends.
+func (o *observer) watchKind(t testing.TB, list client.ObjectList, see func(apiwatch.EventType, client.Object)) {
 	t.Helper()
 	o.watches = append(o.watches, sandbox.Watch(t, o.Config, list, see))
 }
 
-// operators returns a group of the tenant that may create pods.
-func operators(t testing.TB, tenant *estate.Tenant) string {
+// findOperatorGroup returns a group of the tenant that may create pods.
+func findOperatorGroup(t testing.TB, tenant *estate.Tenant) string {
 	t.Helper()
 	i := slices.IndexFunc(tenant.Access, func(a v1alpha1.Access) bool { return a.Role == v1alpha1.RoleOperator })
 	if i < 0 {
@@ -117,8 +117,8 @@ func operators(t testing.TB, tenant *estate.Tenant) string {
 	return tenant.Access[i].Group
 }
 
-// notes records a violation, once.
-func (o *observer) notes(format string, args ...any) {
+// recordViolation records a violation, once.
+func (o *observer) recordViolation(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if line := fmt.Sprintf(format, args...); !slices.Contains(o.wrong, line) {
@@ -126,7 +126,7 @@ func (o *observer) notes(format string, args ...any) {
 	}
 }
 
-func (o *observer) namespace(event apiwatch.EventType, object client.Object) {
+func (o *observer) observeNamespace(event apiwatch.EventType, object client.Object) {
 	namespace := *object.(*corev1.Namespace)
 	o.mu.Lock()
 	o.namespaces[namespace.Name] = namespace
@@ -134,10 +134,10 @@ func (o *observer) namespace(event apiwatch.EventType, object client.Object) {
 		delete(o.namespaces, namespace.Name)
 	}
 	o.mu.Unlock()
-	o.judgeAfter(event, "Namespace "+namespace.Name)
+	o.evaluateAfter(event, "Namespace "+namespace.Name)
 }
 
-func (o *observer) policy(event apiwatch.EventType, object client.Object) {
+func (o *observer) observePolicy(event apiwatch.EventType, object client.Object) {
 	policy := *object.(*networkingv1.NetworkPolicy)
 	key := client.ObjectKeyFromObject(&policy)
 	o.mu.Lock()
@@ -146,18 +146,18 @@ func (o *observer) policy(event apiwatch.EventType, object client.Object) {
 		delete(o.policies, key)
 	}
 	o.mu.Unlock()
-	o.judgeAfter(event, "NetworkPolicy "+key.String())
+	o.evaluateAfter(event, "NetworkPolicy "+key.String())
 }
 
-// judgeAfter evaluates the state after a change. The initial state is evaluated as a whole.
-func (o *observer) judgeAfter(event apiwatch.EventType, what string) {
+// evaluateAfter evaluates the state after a change. The initial state is evaluated as a whole.
+func (o *observer) evaluateAfter(event apiwatch.EventType, what string) {
 	if event != "" {
-		o.judge(what + " was " + strings.ToLower(string(event)))
+		o.evaluateConnections(what + " was " + strings.ToLower(string(event)))
 	}
 }
 
-// judge evaluates the connections of tenants, and records the violations.
-func (o *observer) judge(moment string) {
+// evaluateConnections evaluates the connections of tenants, and records the violations.
+func (o *observer) evaluateConnections(moment string) {
 	o.mu.Lock()
 	o.judged++
 	var namespaces []corev1.Namespace
@@ -171,12 +171,12 @@ func (o *observer) judge(moment string) {
 	o.mu.Unlock()
 	m, err := netpol.New(namespaces, policies)
 	if err != nil {
-		o.notes("%s: %v", moment, err)
+		o.recordViolation("%s: %v", moment, err)
 		return
 	}
 	m.EachPair(netpol.MaxPairs, func(from, to string) bool {
 		if v, err := m.Connects(from, to, 0, "TCP"); err != nil || v.Allowed {
-			o.notes("%s: open from %s to %s (%v)", moment, from, to, err)
+			o.recordViolation("%s: open from %s to %s (%v)", moment, from, to, err)
 		}
 		return true
 	})
@@ -195,23 +195,23 @@ func (o *observer) judge(moment string) {
 		} {
 			flow.Port, flow.Protocol = 8080, "TCP"
 			if got, err := m.Evaluate(flow.Flow); err != nil || got.Allowed != flow.allowed {
-				o.notes("%s: %s %s: open is %t, want %t (%v)", moment, n, flow.what, got.Allowed, flow.allowed, err)
+				o.recordViolation("%s: %s %s: open is %t, want %t (%v)", moment, n, flow.what, got.Allowed, flow.allowed, err)
 			}
 		}
 	}
 }
 
-// pod records pods that were admitted without placement, and running pods that stopped. Pods of
-// the traffic are ignored for the latter.
-func (o *observer) pod(event apiwatch.EventType, object client.Object) {
+// observePod records pods that were admitted without placement, and running pods that stopped. Pods
+// of the traffic are ignored for the latter.
+func (o *observer) observePod(event apiwatch.EventType, object client.Object) {
 	pod := object.(*corev1.Pod)
 	i := slices.IndexFunc(o.estate.Tenants, func(t *estate.Tenant) bool { return t.Namespaces[0] == pod.Namespace })
 	if i < 0 {
 		return
 	}
 	name := pod.Namespace + "/" + pod.Name
-	if err := placed(pod, o.estate.Platform.NodePoolKey, o.estate.Tenants[i].Pools[0]); err != nil {
-		o.notes("pod %s is unplaced: %v", name, err)
+	if err := checkPlacement(pod, o.estate.Platform.NodePoolKey, o.estate.Tenants[i].Pools[0]); err != nil {
+		o.recordViolation("pod %s is unplaced: %v", name, err)
 	}
 	if strings.HasPrefix(pod.Name, trafficName) {
 		return
@@ -229,42 +229,43 @@ func (o *observer) pod(event apiwatch.EventType, object client.Object) {
 	}
 	switch {
 	case !atWork:
-		o.notes("pod %s is new: another one was replaced", name)
+		o.recordViolation("pod %s is new: another one was replaced", name)
 	case event == apiwatch.Deleted || pod.DeletionTimestamp != nil:
-		o.notes("pod %s was deleted", name)
+		o.recordViolation("pod %s was deleted", name)
 	case restarts > 0 || pod.Status.Phase != corev1.PodRunning:
-		o.notes("pod %s is %s, with %d restarts", name, pod.Status.Phase, restarts)
+		o.recordViolation("pod %s is %s, with %d restarts", name, pod.Status.Phase, restarts)
 	}
 }
 
-func (o *observer) node(event apiwatch.EventType, object client.Object) {
+func (o *observer) observeNode(event apiwatch.EventType, object client.Object) {
 	if (event == apiwatch.Deleted || object.GetDeletionTimestamp() != nil) && o.nodes.Has(object.GetName()) {
-		o.notes("node %s goes, with pods at work on it", object.GetName())
+		o.recordViolation("node %s goes, with pods at work on it", object.GetName())
 	}
 }
 
-// claim records nodes that Karpenter will replace, because they have drifted from their pool.
-func (o *observer) claim(_ apiwatch.EventType, object client.Object) {
+// observeClaim records nodes that Karpenter will replace, because they have drifted from their
+// pool.
+func (o *observer) observeClaim(_ apiwatch.EventType, object client.Object) {
 	claim := object.(*karpenterv1.NodeClaim)
 	if claim.StatusConditions().Get(karpenterv1.ConditionTypeDrifted).IsTrue() && o.nodes.Has(claim.Status.NodeName) {
-		o.notes("node %s has drifted from its pool, and will be replaced", claim.Status.NodeName)
+		o.recordViolation("node %s has drifted from its pool, and will be replaced", claim.Status.NodeName)
 	}
 }
 
-// visit sends requests as a member of a tenant until the context is done.
-func (o *observer) visit(ctx context.Context, tenant *estate.Tenant, member client.Client) {
+// sendRequests sends requests as a member of a tenant until the context is done.
+func (o *observer) sendRequests(ctx context.Context, tenant *estate.Tenant, member client.Client) {
 	own := tenant.Namespaces[0]
 	for ctx.Err() == nil {
 		errs := map[string]error{}
 		if o.access {
 			errs["cannot list the pods of "+own] = member.List(ctx, &corev1.PodList{}, client.InNamespace(own))
 		}
-		errs["may create a pod that tolerates everything in "+own] = wantForbidden(
-			member.Create(ctx, nginx(own, "stowaway", tolerateEverything), client.DryRunAll))
+		errs["may create a pod that tolerates everything in "+own] = checkForbidden(
+			member.Create(ctx, newNginxPod(own, "stowaway", tolerateEverything), client.DryRunAll))
 		for _, other := range o.estate.Tenants {
 			if other != tenant {
 				n := other.Namespaces[0]
-				errs["may list the pods of "+n] = wantForbidden(member.List(ctx, &corev1.PodList{}, client.InNamespace(n)))
+				errs["may list the pods of "+n] = checkForbidden(member.List(ctx, &corev1.PodList{}, client.InNamespace(n)))
 			}
 		}
 		if ctx.Err() != nil {
@@ -272,7 +273,7 @@ func (o *observer) visit(ctx context.Context, tenant *estate.Tenant, member clie
 		}
 		for what, err := range errs {
 			if err != nil {
-				o.notes("a member of %s %s: %v", tenant.Name, what, err)
+				o.recordViolation("a member of %s %s: %v", tenant.Name, what, err)
 			}
 		}
 		o.mu.Lock()
@@ -285,7 +286,7 @@ func (o *observer) visit(ctx context.Context, tenant *estate.Tenant, member clie
 	}
 }
 
-func wantForbidden(err error) error {
+func checkForbidden(err error) error {
 	switch {
 	case err == nil:
 		return errors.New("nothing refused it")
@@ -296,16 +297,16 @@ func wantForbidden(err error) error {
 	}
 }
 
-// end stops the observation after it has caught up with the cluster, and returns the
+// stopObserver stops the observation after it has caught up with the cluster, and returns the
 // violations.
-func (o *observer) end(t testing.TB) []string {
+func (o *observer) stopObserver(t testing.TB) []string {
 	t.Helper()
-	o.traffic.more(t, 10)
-	o.traffic.end(t)
+	o.traffic.awaitPlaced(t, 10)
+	o.traffic.stopTraffic(t)
 	if n := o.traffic.refused.Load(); n > 0 {
-		o.notes("%d of %d pods were refused; the last: %v", n, n+o.traffic.placed.Load(), o.traffic.last.Load())
+		o.recordViolation("%d of %d pods were refused; the last: %v", n, n+o.traffic.placed.Load(), o.traffic.last.Load())
 	}
-	eventually(t, moments, "the observer to have seen every policy", func(ctx context.Context) error {
+	awaitCondition(t, moments, "the observer to have seen every policy", func(ctx context.Context) error {
 		var now networkingv1.NetworkPolicyList
 		if err := o.admin.List(ctx, &now); err != nil {
 			return err
@@ -332,7 +333,7 @@ func (o *observer) end(t testing.TB) []string {
 	}
 	for uid, name := range o.pods {
 		if !left.Has(uid) {
-			o.notes("pod %s is gone", name)
+			o.recordViolation("pod %s is gone", name)
 		}
 	}
 	o.stop()
@@ -348,10 +349,10 @@ func (o *observer) end(t testing.TB) []string {
 	return o.wrong
 }
 
-// sawNothingWrong stops the observation, and fails the test if there were violations.
-func (o *observer) sawNothingWrong(t testing.TB) {
+// expectNoViolations stops the observation, and fails the test if there were violations.
+func (o *observer) expectNoViolations(t testing.TB) {
 	t.Helper()
-	for _, line := range o.end(t) {
+	for _, line := range o.stopObserver(t) {
 		t.Error(line)
 	}
 }

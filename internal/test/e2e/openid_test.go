@@ -31,10 +31,10 @@ func newCertificate(t testing.TB) (certificate, key string) {
 	return openidtest.WriteCertificate(t)
 }
 
-// idToken returns the ID token of a user who logs in to a client: the client redirects the user
+// getIDToken returns the ID token of a user who logs in to a client: the client redirects the user
 // to the provider, the user fills in its forms and returns with a code that only this client
 // can use, since only it has the verifier (PKCE).
-func (o *openID) idToken(t testing.TB, client, account string) string {
+func (o *openID) getIDToken(t testing.TB, client, account string) string {
 	t.Helper()
 	config := oauth2.Config{
 		ClientID:    client,

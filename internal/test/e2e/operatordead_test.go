@@ -19,7 +19,7 @@ import (
 // testOperatorDead fails if a command reports no problem while the operator is down and walls
 // are missing.
 func testOperatorDead(t *testing.T, c *twoTenants) {
-	if out := c.croft(t, "status").exits(t, 0); !strings.HasPrefix(out.stdout, "OPERATOR   alive, ") {
+	if out := c.runCroft(t, "status").expectExit(t, 0); !strings.HasPrefix(out.stdout, "OPERATOR   alive, ") {
 		t.Errorf("status does not say that the operator is alive: %s", out)
 	}
 	if err := c.Stop("croft"); err != nil {
@@ -38,8 +38,8 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 
 	a := teams[0]
 	t.Run("walls that stand", func(t *testing.T) {
-		out := c.croft(t, "status").exits(t, 1)
-		says(t, out, "OPERATOR   no operator for ", "NoOperator")
+		out := c.runCroft(t, "status").expectExit(t, 1)
+		expectOutput(t, out, "OPERATOR   no operator for ", "NoOperator")
 		if strings.Contains(out.stdout, "True") {
 			t.Errorf("Ready is believed without an operator: %s", out)
 		}
@@ -71,34 +71,34 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 	}
 
 	t.Run("status", func(t *testing.T) {
-		says(t, c.croft(t, "status").exits(t, 1), "MISSING", "CHANGED", "NetworkPolicy "+other+"/"+opened.Name)
-		says(t, c.croft(t, "status", "-o", "json").exits(t, 1), `"ValidatingAdmissionPolicyBinding croft-network-floor"`, `"alive": false`)
+		expectOutput(t, c.runCroft(t, "status").expectExit(t, 1), "MISSING", "CHANGED", "NetworkPolicy "+other+"/"+opened.Name)
+		expectOutput(t, c.runCroft(t, "status", "-o", "json").expectExit(t, 1), `"ValidatingAdmissionPolicyBinding croft-network-floor"`, `"alive": false`)
 	})
 	t.Run("doctor", func(t *testing.T) {
 		var out outcome
-		eventually(t, moments, "the API server to forget the policies", func(context.Context) error {
-			if out = c.croft(t, "doctor").exits(t, 1); !strings.Contains(flat(out), "let-everybody-in: BREACHED") {
+		awaitCondition(t, moments, "the API server to forget the policies", func(context.Context) error {
+			if out = c.runCroft(t, "doctor").expectExit(t, 1); !strings.Contains(joinOutput(out), "let-everybody-in: BREACHED") {
 				return fmt.Errorf("doctor says %s", out)
 			}
 			return nil
 		})
-		says(t, out, "✗ operator", "no operator for ", "✗ walls", "✗ attacks", "ValidatingAdmissionPolicyBinding croft-pods is missing",
+		expectOutput(t, out, "✗ operator", "no operator for ", "✗ walls", "✗ attacks", "ValidatingAdmissionPolicyBinding croft-pods is missing",
 			"Tenant/"+a.tenant+": NetworkPolicy "+a.tenant+"/", "NetworkPolicy "+other+"/"+opened.Name+" was changed by somebody", "of 6 attacks")
 	})
 	t.Run("apply", func(t *testing.T) {
 		begun := time.Now()
-		out := c.croft(t, "apply", "-f", c.file).exits(t, 1)
-		says(t, out, "the objects have no effect until an operator runs", "the objects were written, but have no effect yet: no operator for ", "croft install --image", "croft render")
+		out := c.runCroft(t, "apply", "-f", c.file).expectExit(t, 1)
+		expectOutput(t, out, "the objects have no effect until an operator runs", "the objects were written, but have no effect yet: no operator for ", "croft install --image", "croft render")
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("apply waited %s though nobody listens", took)
 		}
-		says(t, c.croft(t, "apply", "-f", c.file, "--wait=false").exits(t, 0), "the objects have no effect until an operator runs")
+		expectOutput(t, c.runCroft(t, "apply", "-f", c.file, "--wait=false").expectExit(t, 0), "the objects have no effect until an operator runs")
 	})
 
 	start()
-	eventually(t, patience, "the walls to stand again", func(context.Context) error {
+	awaitCondition(t, patience, "the walls to stand again", func(context.Context) error {
 		for _, command := range []string{"status", "doctor"} {
-			if out := c.croft(t, command); out.status != 0 {
+			if out := c.runCroft(t, command); out.status != 0 {
 				return fmt.Errorf("%s says %s", command, out)
 			}
 		}
@@ -110,25 +110,25 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 // read everything and impersonate no user: the API server refuses each request for lack of the
 // right to impersonate, not because of a wall.
 func testAuditor(t *testing.T, c *twoTenants) {
-	create(t, c.admin, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "auditor"}, Rules: []rbacv1.PolicyRule{
+	createObjects(t, c.admin, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "auditor"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
 	}}, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "auditor"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "auditor"}},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "auditor"},
 	})
-	c.croft(t, "status", "--as", "auditor").exits(t, 0)
-	out := c.croft(t, "doctor", "--as", "auditor").exits(t, 1)
-	says(t, out, "attacks: you may not impersonate members of tenant", "0 problems", "? attacks", "✓ walls")
+	c.runCroft(t, "status", "--as", "auditor").expectExit(t, 0)
+	out := c.runCroft(t, "doctor", "--as", "auditor").expectExit(t, 1)
+	expectOutput(t, out, "attacks: you may not impersonate members of tenant", "0 problems", "? attacks", "✓ walls")
 }
 
-// flat returns a command's output on one line, without its line breaks.
-func flat(o outcome) string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
+// joinOutput returns a command's output on one line, without its line breaks.
+func joinOutput(o outcome) string { return strings.Join(strings.Fields(o.stdout+" "+o.stderr), " ") }
 
-// says ends the test unless a command's output contains all of the texts.
-func says(t testing.TB, o outcome, texts ...string) {
+// expectOutput ends the test unless a command's output contains all of the texts.
+func expectOutput(t testing.TB, o outcome, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		if !strings.Contains(flat(o), strings.Join(strings.Fields(text), " ")) {
+		if !strings.Contains(joinOutput(o), strings.Join(strings.Fields(text), " ")) {
 			t.Errorf("it does not say %q: %s", text, o)
 		}
 	}

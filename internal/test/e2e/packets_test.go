@@ -69,23 +69,23 @@ spec:
 // expects packets and croft reach to agree on each: both must differ from the declared walls.
 func TestPackets(t *testing.T) {
 	sandbox.Thorough(t)
-	needsRealNodes(t)
-	c := start(t, sandbox.Options{RealNodes: true, Enforced: true, Croft: croftBinary(t)})
-	c.declare(t, packetTenants)
+	requireRealNodes(t)
+	c := startSandbox(t, sandbox.Options{RealNodes: true, Enforced: true, Croft: findCroftBinary(t)})
+	c.applyContent(t, packetTenants)
 	for _, namespace := range slices.Concat(slices.Collect(maps.Values(packetNamespaces))...) {
-		c.kubectl(t, pod("web", "restartPolicy: Always", "ports: [{containerPort: 8080}]"), "apply", "-n", namespace, "-f", "-").exits(t, 0)
-		c.kubectl(t, "", "label", "pod/web", "app=web", "-n", namespace).exits(t, 0)
-		c.kubectl(t, webService, "apply", "-n", namespace, "-f", "-").exits(t, 0)
+		c.runKubectl(t, formatPod("web", "restartPolicy: Always", "ports: [{containerPort: 8080}]"), "apply", "-n", namespace, "-f", "-").expectExit(t, 0)
+		c.runKubectl(t, "", "label", "pod/web", "app=web", "-n", namespace).expectExit(t, 0)
+		c.runKubectl(t, webService, "apply", "-n", namespace, "-f", "-").expectExit(t, 0)
 	}
 	for _, namespace := range slices.Concat(slices.Collect(maps.Values(packetNamespaces))...) {
-		c.kubectl(t, "", "wait", "pod/web", "-n", namespace, "--for=condition=Ready", "--timeout", patience.String()).exits(t, 0)
+		c.runKubectl(t, "", "wait", "pod/web", "-n", namespace, "--for=condition=Ready", "--timeout", patience.String()).expectExit(t, 0)
 	}
 	t.Run("declared", func(t *testing.T) {
-		if wrong := findUndeclared(c.matrix(t, webPort, "tcp", "udp")); len(wrong) > 0 {
+		if wrong := findUndeclared(c.expectMatrix(t, webPort, "tcp", "udp")); len(wrong) > 0 {
 			t.Errorf("connections that the declaration does not have: %v", wrong)
 		}
 		const metadata, server = "tcp/169.254.169.254:80", "tcp/10.96.0.1:443"
-		outcomes := c.dial(t, "red", metadata, server)
+		outcomes := c.dialFrom(t, "red", metadata, server)
 		if outcomes[metadata] == "open" {
 			t.Error("a tenant's pod reaches the metadata address")
 		}
@@ -95,8 +95,8 @@ func TestPackets(t *testing.T) {
 	})
 	t.Run("names", func(t *testing.T) {
 		const own, other = "tcp/web.red.svc.cluster.local:8080", "tcp/web.blue.svc.cluster.local:8080"
-		eventually(t, moments, "the DNS server to know the Services", func(context.Context) error {
-			if outcomes := c.dial(t, "red", own, other); outcomes[own] != "open" || outcomes[other] == "open" {
+		awaitCondition(t, moments, "the DNS server to know the Services", func(context.Context) error {
+			if outcomes := c.dialFrom(t, "red", own, other); outcomes[own] != "open" || outcomes[other] == "open" {
 				return fmt.Errorf("outcomes by name: %v", outcomes)
 			}
 			return nil
@@ -117,7 +117,7 @@ func TestPackets(t *testing.T) {
 	for _, mistake := range mistakes {
 		t.Run(mistake.name, func(t *testing.T) {
 			policy := &networkingv1.NetworkPolicy{}
-			c.get(t, mistake.namespace, network.IsolationPolicy, policy)
+			c.getObject(t, mistake.namespace, network.IsolationPolicy, policy)
 			before := policy.DeepCopy()
 			t.Cleanup(func() {
 				before.ResourceVersion, before.UID = "", ""
@@ -136,7 +136,7 @@ func TestPackets(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if wrong := findUndeclared(c.matrix(t, webPort, "tcp", "udp")); len(wrong) == 0 {
+			if wrong := findUndeclared(c.expectMatrix(t, webPort, "tcp", "udp")); len(wrong) == 0 {
 				t.Error("neither packets nor croft reach show the mistake")
 			}
 		})
@@ -151,8 +151,8 @@ func (c *cluster) killSandbox(t *testing.T) {
 	if out, err := exec.Command("pkill", "-KILL", "-f", regexp.QuoteMeta(c.Dir)+".* supervise$").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	eventually(t, moments, "all processes of nodes to end", func(context.Context) error {
-		for _, group := range cgroupsLeft(t) {
+	awaitCondition(t, moments, "all processes of nodes to end", func(context.Context) error {
+		for _, group := range listControlGroups(t) {
 			running, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 			if err == nil && len(running) > 0 {
 				return fmt.Errorf("%s has the processes %q", group, running)
@@ -163,7 +163,7 @@ func (c *cluster) killSandbox(t *testing.T) {
 	if err := c.Down(); err != nil {
 		t.Fatal(err)
 	}
-	if left := cgroupsLeft(t); len(left) > 0 {
+	if left := listControlGroups(t); len(left) > 0 {
 		t.Errorf("control groups of nodes are left: %v", left)
 	}
 }
@@ -172,7 +172,7 @@ func (c *cluster) killSandbox(t *testing.T) {
 func (c *cluster) verifyPackets(t *testing.T, pool string, status int) []verify.Result {
 	t.Helper()
 	var report struct{ Results []verify.Result }
-	out := c.croft(t, "verify", "--wall", "network", "--packets", "--pool", pool, "--image", "any/croft", "-o", "json").exits(t, status)
+	out := c.runCroft(t, "verify", "--wall", "network", "--packets", "--pool", pool, "--image", "any/croft", "-o", "json").expectExit(t, status)
 	if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
 		t.Fatal(err, out)
 	}
@@ -236,16 +236,16 @@ func findUndeclared(matrix map[connection]bool, agreed ...connection) []connecti
 	return wrong
 }
 
-// matrix returns the connections to a port that croft reach reports as open, and fails unless
+// expectMatrix returns the connections to a port that croft reach reports as open, and fails unless
 // packets pass on exactly these.
-func (c *cluster) matrix(t *testing.T, port int, protocols ...string) map[connection]bool {
+func (c *cluster) expectMatrix(t *testing.T, port int, protocols ...string) map[connection]bool {
 	t.Helper()
 	all := slices.Concat(slices.Collect(maps.Values(packetNamespaces))...)
 	open := map[connection]bool{}
 	want := map[string]map[string]bool{} // by source, and by address
 	for _, protocol := range protocols {
 		var reach struct{ Namespaces []netpol.Row }
-		out := c.croft(t, "reach", fmt.Sprintf("--port=%d", port), "--protocol", strings.ToUpper(protocol), "-o", "json").exits(t, 0)
+		out := c.runCroft(t, "reach", fmt.Sprintf("--port=%d", port), "--protocol", strings.ToUpper(protocol), "-o", "json").expectExit(t, 0)
 		if err := json.Unmarshal([]byte(out.stdout), &reach); err != nil {
 			t.Fatal(err, out)
 		}
@@ -259,15 +259,15 @@ func (c *cluster) matrix(t *testing.T, port int, protocols ...string) map[connec
 				}
 				reaches := slices.Contains(row.Reaches, to)
 				open[connection{row.Namespace, to, protocol}] = reaches
-				for _, address := range c.addresses(t, to, port) {
+				for _, address := range c.listAddresses(t, to, port) {
 					want[row.Namespace][protocol+"/"+address] = reaches
 				}
 			}
 		}
 	}
 	for from, addresses := range want {
-		eventually(t, moments, "packets to pass where croft reach allows it", func(context.Context) error {
-			for address, outcome := range c.dial(t, from, slices.Sorted(maps.Keys(addresses))...) {
+		awaitCondition(t, moments, "packets to pass where croft reach allows it", func(context.Context) error {
+			for address, outcome := range c.dialFrom(t, from, slices.Sorted(maps.Keys(addresses))...) {
 				if (outcome == "open") != addresses[address] {
 					return fmt.Errorf("from %s to %s: %s; croft reach: %t", from, address, outcome, addresses[address])
 				}
@@ -278,24 +278,24 @@ func (c *cluster) matrix(t *testing.T, port int, protocols ...string) map[connec
 	return open
 }
 
-// addresses are the addresses of a namespace's pod and Service, with a port.
-func (c *cluster) addresses(t *testing.T, namespace string, port int) []string {
+// listAddresses returns the addresses of a namespace's pod and Service, with a port.
+func (c *cluster) listAddresses(t *testing.T, namespace string, port int) []string {
 	t.Helper()
 	var web corev1.Pod
-	c.get(t, namespace, "web", &web)
+	c.getObject(t, namespace, "web", &web)
 	var service corev1.Service
-	c.get(t, namespace, "web", &service)
+	c.getObject(t, namespace, "web", &service)
 	number := strconv.Itoa(port)
 	return []string{net.JoinHostPort(web.Status.PodIP, number), net.JoinHostPort(service.Spec.ClusterIP, number)}
 }
 
-// dial returns "open" or an error for each address, such as tcp/10.244.1.2:8080, that a
+// dialFrom returns "open" or an error for each address, such as tcp/10.244.1.2:8080, that a
 // namespace's pod connects to.
-func (c *cluster) dial(t *testing.T, from string, addresses ...string) map[string]string {
+func (c *cluster) dialFrom(t *testing.T, from string, addresses ...string) map[string]string {
 	t.Helper()
 	args := append([]string{"exec", "pod/web", "-n", from, "--", "/probe", "dial"}, addresses...)
 	outcomes := map[string]string{}
-	for line := range strings.Lines(c.kubectl(t, "", args...).exits(t, 0).stdout) {
+	for line := range strings.Lines(c.runKubectl(t, "", args...).expectExit(t, 0).stdout) {
 		address, outcome, _ := strings.Cut(strings.TrimSpace(line), " ")
 		outcomes[address] = outcome
 	}

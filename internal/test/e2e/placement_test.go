@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/declare/estate"
 )
 
-// nginx returns a pod without placement.
-func nginx(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
+// newNginxPod returns a pod without placement.
+func newNginxPod(namespace, name string, edits ...func(*corev1.PodSpec)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:alpine"}}},
@@ -35,8 +35,8 @@ func tolerateEverything(spec *corev1.PodSpec) {
 	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 }
 
-// wantInstanceType requires an instance type by node affinity.
-func wantInstanceType(name string) func(*corev1.PodSpec) {
+// requireInstanceType requires an instance type by node affinity.
+func requireInstanceType(name string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
 		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
@@ -48,8 +48,8 @@ func wantInstanceType(name string) func(*corev1.PodSpec) {
 	}
 }
 
-// nginxes returns a Deployment and its Service.
-func nginxes(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Service) {
+// newNginxDeployment returns a Deployment and its Service.
+func newNginxDeployment(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Service) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "nginx", Labels: map[string]string{"app": "nginx"}}
 	return &appsv1.Deployment{
 			ObjectMeta: meta,
@@ -58,7 +58,7 @@ func nginxes(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Serv
 				Selector: &metav1.LabelSelector{MatchLabels: meta.Labels},
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels},
-					Spec:       nginx(namespace, "").Spec,
+					Spec:       newNginxPod(namespace, "").Spec,
 				},
 			},
 		}, &corev1.Service{
@@ -67,12 +67,12 @@ func nginxes(namespace string, replicas int32) (*appsv1.Deployment, *corev1.Serv
 		}
 }
 
-// running waits until n pods of a namespace run, and no others exist.
-func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
+// awaitRunningPods waits until n pods of a namespace run, and no others exist.
+func (c *cluster) awaitRunningPods(t testing.TB, namespace string, n int) []corev1.Pod {
 	t.Helper()
 	var found []corev1.Pod
 	seen := map[string]corev1.Pod{} // by name
-	eventually(t, patience, fmt.Sprintf("%d pods to run in %s", n, namespace), func(ctx context.Context) error {
+	awaitCondition(t, patience, fmt.Sprintf("%d pods to run in %s", n, namespace), func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 			if slices.ContainsFunc(found, func(p corev1.Pod) bool { return p.Name == name }) {
 				continue
 			}
-			if err := c.createEvictedAgain(ctx, &pod); err != nil {
+			if err := c.recreateEvicted(ctx, &pod); err != nil {
 				return err
 			}
 		}
@@ -93,7 +93,7 @@ func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 			return fmt.Errorf("there are %d", len(pods.Items))
 		}
 		for i := range pods.Items {
-			if err := runs(&pods.Items[i]); err != nil {
+			if err := checkRunning(&pods.Items[i]); err != nil {
 				return err
 			}
 		}
@@ -102,28 +102,28 @@ func (c *cluster) running(t testing.TB, namespace string, n int) []corev1.Pod {
 	return found
 }
 
-// runs waits until a pod runs, and returns it.
-func (c *cluster) runs(t testing.TB, pod *corev1.Pod) *corev1.Pod {
+// awaitRunning waits until a pod runs, and returns it.
+func (c *cluster) awaitRunning(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	var last, live *corev1.Pod
-	eventually(t, patience, "a pod to run", func(ctx context.Context) error {
+	awaitCondition(t, patience, "a pod to run", func(ctx context.Context) error {
 		live = &corev1.Pod{}
 		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(pod), live); err != nil {
 			if apierrors.IsNotFound(err) && last != nil {
-				err = errors.Join(err, c.createEvictedAgain(ctx, last))
+				err = errors.Join(err, c.recreateEvicted(ctx, last))
 			}
 			return err
 		}
 		last = live
-		return runs(live)
+		return checkRunning(live)
 	})
 	return live
 }
 
-// createEvictedAgain re-creates a pod without a controller that kube-controller-manager
+// recreateEvicted re-creates a pod without a controller that kube-controller-manager
 // evicted: it may observe a pod on a new node before it observes that Karpenter has removed the
 // taint karpenter.sh/unregistered. A user would re-create it, too.
-func (c *cluster) createEvictedAgain(ctx context.Context, pod *corev1.Pod) error {
+func (c *cluster) recreateEvicted(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.OwnerReferences) > 0 {
 		return nil
 	}
@@ -141,8 +141,8 @@ func (c *cluster) createEvictedAgain(ctx context.Context, pod *corev1.Pod) error
 	return c.admin.Create(ctx, again)
 }
 
-// runs returns an error unless the pod runs.
-func runs(pod *corev1.Pod) error {
+// checkRunning returns an error unless the pod runs.
+func checkRunning(pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Errorf("pod %s/%s is being deleted", pod.Namespace, pod.Name)
 	}
@@ -157,29 +157,29 @@ func runs(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, pod.Status.Phase)
 }
 
-// isPlaced fails the test if a pod was not placed on the pool at its creation.
-func isPlaced(t testing.TB, pod *corev1.Pod, key, pool string) {
+// expectPlacement fails the test if a pod was not placed on the pool at its creation.
+func expectPlacement(t testing.TB, pod *corev1.Pod, key, pool string) {
 	t.Helper()
-	if err := placed(pod, key, pool); err != nil {
+	if err := checkPlacement(pod, key, pool); err != nil {
 		t.Errorf("pod %s/%s: %v", pod.Namespace, pod.Name, err)
 	}
 }
 
-// placesPods waits until the API server places the pods of a namespace. It reads policies and
+// awaitPlacement waits until the API server places the pods of a namespace. It reads policies and
 // their bindings some moments after they are stored, and refuses pods that it does not place
 // until then: a test that changes one waits for this before it creates pods.
-func (c *cluster) placesPods(t testing.TB, namespace, key, pool string) {
+func (c *cluster) awaitPlacement(t testing.TB, namespace, key, pool string) {
 	t.Helper()
-	eventually(t, patience, "pods to be placed in "+namespace, func(ctx context.Context) error {
-		pod := nginx(namespace, "probe")
+	awaitCondition(t, patience, "pods to be placed in "+namespace, func(ctx context.Context) error {
+		pod := newNginxPod(namespace, "probe")
 		if err := c.admin.Create(ctx, pod, client.DryRunAll); err != nil {
 			return err
 		}
-		return placed(pod, key, pool)
+		return checkPlacement(pod, key, pool)
 	})
 }
 
-func placed(pod *corev1.Pod, key, pool string) error {
+func checkPlacement(pod *corev1.Pod, key, pool string) error {
 	if got := pod.Spec.NodeSelector[key]; got != pool {
 		return fmt.Errorf("its nodeSelector has %s=%q, want %q", key, got, pool)
 	}
@@ -190,12 +190,12 @@ func placed(pod *corev1.Pod, key, pool string) error {
 	return nil
 }
 
-// runsOn fails the test unless Karpenter created the pod's node for the pool, with an instance
+// expectPool fails the test unless Karpenter created the pod's node for the pool, with an instance
 // type that the pool allows, and with taints that keep all other pods off.
-func (c *cluster) runsOn(t testing.TB, e *estate.Estate, pod *corev1.Pod, pool string) *corev1.Node {
+func (c *cluster) expectPool(t testing.TB, e *estate.Estate, pod *corev1.Pod, pool string) *corev1.Node {
 	t.Helper()
 	key, node := e.Platform.NodePoolKey, &corev1.Node{}
-	c.get(t, "", pod.Spec.NodeName, node)
+	c.getObject(t, "", pod.Spec.NodeName, node)
 	if got := node.Labels[key]; got != pool {
 		t.Errorf("pod %s/%s runs on node %s with the label %s=%q, want %q", pod.Namespace, pod.Name, node.Name, key, got, pool)
 	}
@@ -208,10 +208,10 @@ func (c *cluster) runsOn(t testing.TB, e *estate.Estate, pod *corev1.Pod, pool s
 	if got := node.Labels[corev1.LabelInstanceTypeStable]; len(instances.InstanceTypes) > 0 && !slices.Contains(instances.InstanceTypes, got) {
 		t.Errorf("node %s is a %s, want one of %v", node.Name, got, instances.InstanceTypes)
 	}
-	if got := capacityType(node); !slices.Contains(instances.CapacityTypes, got) {
+	if got := getCapacityType(node); !slices.Contains(instances.CapacityTypes, got) {
 		t.Errorf("node %s is %s, want one of %v", node.Name, got, instances.CapacityTypes)
 	}
-	c.isClaimed(t, node, pool)
+	c.awaitClaimedNode(t, node, pool)
 	return node
 }
 
@@ -221,11 +221,11 @@ func hasTaint(node *corev1.Node, want corev1.Taint) bool {
 	})
 }
 
-// isClaimed fails the test if Karpenter did not create the node for the NodePool. A pod may run
-// on a node a moment before the NodeClaim's status names it.
-func (c *cluster) isClaimed(t testing.TB, node *corev1.Node, pool string) {
+// awaitClaimedNode fails the test if Karpenter did not create the node for the NodePool. A pod may
+// run on a node a moment before the NodeClaim's status names it.
+func (c *cluster) awaitClaimedNode(t testing.TB, node *corev1.Node, pool string) {
 	t.Helper()
-	eventually(t, moments, fmt.Sprintf("a NodeClaim of NodePool %s to name node %s", pool, node.Name), func(ctx context.Context) error {
+	awaitCondition(t, moments, fmt.Sprintf("a NodeClaim of NodePool %s to name node %s", pool, node.Name), func(ctx context.Context) error {
 		var claims karpenterv1.NodeClaimList
 		err := c.admin.List(ctx, &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: pool})
 		named := slices.ContainsFunc(claims.Items, func(claim karpenterv1.NodeClaim) bool { return claim.Status.NodeName == node.Name })

@@ -19,14 +19,14 @@ func TestPlatformExample(t *testing.T) {
 	t.Parallel()        // it mostly waits
 	const key, tenant, pool = "platform.example.edu/node-pool", "sample-team-gitlab-ci", "sample-team-gitlab-jobs"
 	c := startWithCroft(t)
-	file := example("platform.yaml")
-	e := estateOf(t, file, read(t, file))
-	c.apply(t, file)
+	file := getExamplePath("platform.yaml")
+	e := buildEstate(t, file, readRepositoryFile(t, file))
+	c.applyFile(t, file)
 
 	t.Run("the key is on nodes", func(t *testing.T) {
 		for _, p := range e.Pools {
 			var nodePool karpenterv1.NodePool
-			c.get(t, "", p.Name, &nodePool)
+			c.getObject(t, "", p.Name, &nodePool)
 			if got := nodePool.Spec.Template.Labels[key]; got != p.Name {
 				t.Errorf("NodePool %s gives its nodes the label %s=%q, want %q", p.Name, key, got, p.Name)
 			}
@@ -40,18 +40,18 @@ func TestPlatformExample(t *testing.T) {
 	})
 
 	t.Run("groups have their prefix", func(t *testing.T) {
-		isForbidden(t, "creating a pod without the prefix",
-			c.member(t, "team.devs.platform-access").Create(t.Context(), nginx(tenant, "job")))
-		isForbidden(t, "creating a pod as a viewer",
-			c.member(t, "oidc:team.devs.platform-access").Create(t.Context(), nginx("nis-customer-portal", "job")))
+		expectForbidden(t, "creating a pod without the prefix",
+			c.newMemberClient(t, "team.devs.platform-access").Create(t.Context(), newNginxPod(tenant, "job")))
+		expectForbidden(t, "creating a pod as a viewer",
+			c.newMemberClient(t, "oidc:team.devs.platform-access").Create(t.Context(), newNginxPod("nis-customer-portal", "job")))
 	})
 
 	t.Run("a pod lands on its pool", func(t *testing.T) {
-		pod := nginx(tenant, "job")
-		create(t, c.member(t, "oidc:team.devs.platform-access"), pod)
-		pod = c.runs(t, pod)
-		isPlaced(t, pod, key, pool)
-		node := c.runsOn(t, e, pod, pool)
+		pod := newNginxPod(tenant, "job")
+		createObjects(t, c.newMemberClient(t, "oidc:team.devs.platform-access"), pod)
+		pod = c.awaitRunning(t, pod)
+		expectPlacement(t, pod, key, pool)
+		node := c.expectPool(t, e, pod, pool)
 		if got := node.Labels[corev1.LabelInstanceTypeStable]; got != "t3a.medium" {
 			t.Errorf("it runs on a %s, want a t3a.medium", got)
 		}
@@ -59,7 +59,7 @@ func TestPlatformExample(t *testing.T) {
 
 	t.Run("the platform's services are let in", func(t *testing.T) {
 		var policy networkingv1.NetworkPolicy
-		c.get(t, tenant, network.PlatformPolicy, &policy)
+		c.getObject(t, tenant, network.PlatformPolicy, &policy)
 		var from []string
 		for _, rule := range policy.Spec.Ingress {
 			for _, peer := range rule.From {
@@ -73,5 +73,5 @@ func TestPlatformExample(t *testing.T) {
 		}
 	})
 
-	t.Run("every wall holds", func(t *testing.T) { c.croft(t, "verify").exits(t, 0) })
+	t.Run("every wall holds", func(t *testing.T) { c.runCroft(t, "verify").expectExit(t, 0) })
 }

@@ -4,5 +4,5 @@ package e2e
 
 import "syscall"
 
-// dieWithParent has an effect on Linux only.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+// killWithParent has an effect on Linux only.
+func killWithParent() *syscall.SysProcAttr { return nil }

@@ -19,10 +19,10 @@ type process struct {
 	err   error
 }
 
-// spawn starts a process. The test's clean-up kills it if it still runs.
-func spawn(t testing.TB, cmd *exec.Cmd) *process {
+// startProcess starts a process. The test's clean-up kills it if it still runs.
+func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = killWithParent()
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
@@ -38,26 +38,26 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.kill(t) })
+	t.Cleanup(func() { p.killProcess(t) })
 	return p
 }
 
-// spawnCroft starts croft. Its log is written next to the logs of the sandbox's components,
+// startCroft starts croft. Its log is written next to the logs of the sandbox's components,
 // which a failed test shows.
-func (c *cluster) spawnCroft(t testing.TB, log string, args ...string) *process {
+func (c *cluster) startCroft(t testing.TB, log string, args ...string) *process {
 	t.Helper()
 	file, err := os.OpenFile(filepath.Join(c.Dir, "logs", log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	cmd := exec.Command(croftBinary(t), args...)
+	cmd := exec.Command(findCroftBinary(t), args...)
 	cmd.Stdout, cmd.Stderr = file, file
-	return spawn(t, cmd)
+	return startProcess(t, cmd)
 }
 
-// kill ends the process with SIGKILL, and returns when it has ended.
-func (p *process) kill(t testing.TB) {
+// killProcess ends the process with SIGKILL, and returns when it has ended.
+func (p *process) killProcess(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Error(err)
@@ -65,8 +65,8 @@ func (p *process) kill(t testing.TB) {
 	<-p.ended
 }
 
-// stop ends the process with SIGTERM.
-func (p *process) stop(t testing.TB) {
+// stopProcess ends the process with SIGTERM.
+func (p *process) stopProcess(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatalf("%s has ended by itself: %v", p.cmd, err)

@@ -68,27 +68,27 @@ func TestProxy(t *testing.T) {
 		name string
 		run  func(*testing.T, *proxiedCluster)
 	}{
-		{"WhoAmI", proxyWhoAmI},
-		{"Namespaces", proxyNamespaces},
-		{"OwnNamespace", proxyOwnNamespace},
-		{"OtherNamespace", proxyOtherNamespace},
-		{"WithoutRole", proxyWithoutRole},
-		{"Tokens", proxyTokens},
-		{"Impersonation", proxyImpersonation},
-		{"StolenToken", proxyStolenToken},
-		{"ServiceAccount", proxyServiceAccount},
-		{"Login", proxyLogin},
-		{"BrowserLogin", proxyBrowserLogin},
-		{"AccessChanges", proxyAccessChanges},
-		{"AllNamespaces", proxyAllNamespaces},
-		{"AllNamespacesWatched", proxyAllNamespacesWatched},
-		{"Tenancy", proxyTenancy},
-		{"Reviews", proxyReviews},
-		{"TwoProxies", proxyTwoProxies},
-		{"Certificates", proxyCertificates},
-		{"Streams", proxyStreams},
-		{"Reload", proxyReload},
-		{"Stop", proxyStop},
+		{"WhoAmI", testProxyIdentity},
+		{"Namespaces", testProxyNamespaces},
+		{"OwnNamespace", testProxyOwnNamespace},
+		{"OtherNamespace", testProxyOtherNamespace},
+		{"WithoutRole", testProxyWithoutRole},
+		{"Tokens", testProxyTokens},
+		{"Impersonation", testProxyImpersonation},
+		{"StolenToken", testProxyStolenToken},
+		{"ServiceAccount", testProxyServiceAccount},
+		{"Login", testProxyLogin},
+		{"BrowserLogin", testProxyBrowserLogin},
+		{"AccessChanges", testProxyAccessChanges},
+		{"AllNamespaces", testProxyAllNamespaces},
+		{"AllNamespacesWatched", testProxyAllNamespacesWatched},
+		{"Tenancy", testProxyTenancy},
+		{"Reviews", testProxyReviews},
+		{"TwoProxies", testProxyTwoProxies},
+		{"Certificates", testProxyCertificates},
+		{"Streams", testProxyStreams},
+		{"Reload", testProxyReload},
+		{"Stop", testProxyStop},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, p) })
 	}
@@ -105,12 +105,12 @@ func startProxied(t *testing.T) *proxiedCluster {
 func addProxy(t *testing.T, m *migratedDocument, idp *openID, clients ...string) *proxiedCluster {
 	t.Helper()
 	p := &proxiedCluster{migratedDocument: m, idp: idp}
-	p.authentication = write(t, authenticationConfig(t, idp, clients...))
-	p.proxyToken = p.proxyAccount(t)
-	p = p.startProxy(t, p.directKubeconfig(t, p.proxyToken), "--impersonation-role", identity.ProxyRole)
-	p.jane = p.login(t, "jane")
-	p.joe = p.login(t, "joe")
-	p.waitReady(t, p.jane)
+	p.authentication = writeTempFile(t, buildAuthenticationConfig(t, idp, clients...))
+	p.proxyToken = p.enableProxyAccount(t)
+	p = p.startProxy(t, p.writeDirectKubeconfig(t, p.proxyToken), "--impersonation-role", identity.ProxyRole)
+	p.jane = p.loginUser(t, "jane")
+	p.joe = p.loginUser(t, "joe")
+	p.awaitReady(t, p.jane)
 	return p
 }
 
@@ -118,10 +118,10 @@ func addProxy(t *testing.T, m *migratedDocument, idp *openID, clients ...string)
 func (p *proxiedCluster) startProxy(t testing.TB, kubeconfig string, flags ...string) *proxiedCluster {
 	t.Helper()
 	certificate, key := newCertificate(t)
-	address := freeAddress(t)
+	address := findFreeAddress(t)
 	next := *p
 	next.url, next.authority = "https://"+address, readFile(t, certificate)
-	next.proxy = p.spawnCroft(t, proxyLog, append([]string{
+	next.proxy = p.startCroft(t, proxyLog, append([]string{
 		"proxy", "--kubeconfig", kubeconfig,
 		"--authentication-config", p.authentication,
 		"--tls-cert-file", certificate, "--tls-private-key-file", key,
@@ -130,29 +130,29 @@ func (p *proxiedCluster) startProxy(t testing.TB, kubeconfig string, flags ...st
 	return &next
 }
 
-// waitReady waits until a new proxy authenticates a user, which requires the provider's
+// awaitReady waits until a new proxy authenticates a user, which requires the provider's
 // keys.
-func (p *proxiedCluster) waitReady(t testing.TB, u testUser) {
+func (p *proxiedCluster) awaitReady(t testing.TB, u testUser) {
 	t.Helper()
-	eventually(t, moments, "the proxy to authenticate users", func(context.Context) error {
+	awaitCondition(t, moments, "the proxy to authenticate users", func(context.Context) error {
 		select {
 		case <-p.proxy.ended:
 			t.Fatalf("the proxy exited: %v", p.proxy.err)
 		default:
 		}
-		return u.authenticate()
+		return u.sendAuthenticated()
 	})
 }
 
-// authenticate sends a request that every authenticated user may make.
-func (u testUser) authenticate() error {
+// sendAuthenticated sends a request that every authenticated user may make.
+func (u testUser) sendAuthenticated() error {
 	_, err := u.client.Discovery().ServerVersion()
 	return err
 }
 
-// freeAddress returns a local address with an unused port. Another process may take the
+// findFreeAddress returns a local address with an unused port. Another process may take the
 // port first; the proxy then fails to start.
-func freeAddress(t testing.TB) string {
+func findFreeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,8 +165,8 @@ func freeAddress(t testing.TB) string {
 	return address
 }
 
-// authenticationConfig accepts an identity provider's tokens for any of the clients.
-func authenticationConfig(t testing.TB, idp *openID, clients ...string) string {
+// buildAuthenticationConfig accepts an identity provider's tokens for any of the clients.
+func buildAuthenticationConfig(t testing.TB, idp *openID, clients ...string) string {
 	t.Helper()
 	prefixed := func(claim string) apiserverv1.PrefixedClaimOrExpression {
 		return apiserverv1.PrefixedClaimOrExpression{Claim: claim, Prefix: ptr.To("oidc:")}
@@ -188,14 +188,14 @@ func authenticationConfig(t testing.TB, idp *openID, clients ...string) string {
 	return string(content)
 }
 
-// login returns a user with a token for the client croft.
-func (p *proxiedCluster) login(t testing.TB, account string) testUser {
+// loginUser returns a user with a token for the client croft.
+func (p *proxiedCluster) loginUser(t testing.TB, account string) testUser {
 	t.Helper()
-	return p.userWith(t, p.idp.idToken(t, "croft", account))
+	return p.newUser(t, p.idp.getIDToken(t, "croft", account))
 }
 
-// userWith returns the user of a token; without a token the user is unauthenticated.
-func (p *proxiedCluster) userWith(t testing.TB, token string) testUser {
+// newUser returns the user of a token; without a token the user is unauthenticated.
+func (p *proxiedCluster) newUser(t testing.TB, token string) testUser {
 	t.Helper()
 	u := testUser{token: token, config: &rest.Config{
 		Host: p.url, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(p.authority)},
@@ -209,8 +209,8 @@ func (p *proxiedCluster) userWith(t testing.TB, token string) testUser {
 	return u
 }
 
-// directKubeconfig returns a kubeconfig with a token for the API server itself.
-func (p *proxiedCluster) directKubeconfig(t testing.TB, token string) string {
+// writeDirectKubeconfig returns a kubeconfig with a token for the API server itself.
+func (p *proxiedCluster) writeDirectKubeconfig(t testing.TB, token string) string {
 	t.Helper()
 	config := rest.AnonymousClientConfig(p.Config)
 	config.BearerToken = token
@@ -232,8 +232,8 @@ func writeKubeconfig(t testing.TB, c *rest.Config) string {
 	return file
 }
 
-// kubectlAs runs kubectl as a user, through the proxy.
-func (p *proxiedCluster) kubectlAs(t testing.TB, u testUser, input string, args ...string) outcome {
+// runKubectlAs runs kubectl as a user, through the proxy.
+func (p *proxiedCluster) runKubectlAs(t testing.TB, u testUser, input string, args ...string) outcome {
 	t.Helper()
-	return p.kubectl(t, input, append([]string{"--kubeconfig", u.kubeconfig}, args...)...)
+	return p.runKubectl(t, input, append([]string{"--kubeconfig", u.kubeconfig}, args...)...)
 }

@@ -24,13 +24,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxyAllNamespaces fails if a list of all namespaces differs from the lists that users may
+// testProxyAllNamespaces fails if a list of all namespaces differs from the lists that users may
 // read namespace by namespace, in any encoding and with any page size.
-func proxyAllNamespaces(t *testing.T, p *proxiedCluster) {
+func testProxyAllNamespaces(t *testing.T, p *proxiedCluster) {
 	notes := map[string]bool{}
 	for _, namespace := range append([]string{otherNamespace}, ownNamespaces...) {
 		for i := range 3 {
-			create(t, p.admin, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("note-%d", i), Labels: map[string]string{"note": "yes"}}})
+			createObjects(t, p.admin, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("note-%d", i), Labels: map[string]string{"note": "yes"}}})
 		}
 	}
 	for _, namespace := range ownNamespaces {
@@ -44,8 +44,8 @@ func proxyAllNamespaces(t *testing.T, p *proxiedCluster) {
 	binary.ContentType = runtime.ContentTypeProtobuf
 	for about, config := range map[string]*rest.Config{"JSON": p.jane.config, "protobuf": binary} {
 		list, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("").List(t.Context(), selected)
-		if err != nil || !slices.Equal(qualified(list.Items), want) {
-			t.Errorf("in %s, jane lists %v, want %v: %v", about, qualified(list.Items), want, err)
+		if err != nil || !slices.Equal(formatQualifiedNames(list.Items), want) {
+			t.Errorf("in %s, jane lists %v, want %v: %v", about, formatQualifiedNames(list.Items), want, err)
 		}
 	}
 	partial, err := metadata.NewForConfigOrDie(p.jane.config).Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).List(t.Context(), selected)
@@ -60,7 +60,7 @@ func proxyAllNamespaces(t *testing.T, p *proxiedCluster) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if paged = append(paged, qualified(page.Items)...); int64(len(page.Items)) > size {
+			if paged = append(paged, formatQualifiedNames(page.Items)...); int64(len(page.Items)) > size {
 				t.Errorf("a page with limit %d has %d items", size, len(page.Items))
 			}
 			if options.Continue = page.Continue; page.Continue == "" {
@@ -72,9 +72,9 @@ func proxyAllNamespaces(t *testing.T, p *proxiedCluster) {
 		}
 	}
 	for _, flag := range []string{"--chunk-size=500", "--chunk-size=2"} {
-		table := p.kubectlAs(t, p.jane, "", "get", "configmaps", "-A", "-l", "note=yes", flag).exits(t, 0).stdout
+		table := p.runKubectlAs(t, p.jane, "", "get", "configmaps", "-A", "-l", "note=yes", flag).expectExit(t, 0).stdout
 		var rows []string
-		for _, row := range columns(table, 2)[1:] {
+		for _, row := range cutColumns(table, 2)[1:] {
 			rows = append(rows, strings.Replace(row, " ", "/", 1))
 		}
 		if !slices.Equal(rows, want) || !strings.HasPrefix(table, "NAMESPACE ") {
@@ -85,24 +85,24 @@ func proxyAllNamespaces(t *testing.T, p *proxiedCluster) {
 	// Resources that she may not read in any namespace stay forbidden, with the API
 	// server's message.
 	for _, kind := range []string{"persistentvolumes", "platforms.croft.dev"} {
-		o := p.kubectlAs(t, p.jane, "", "get", kind, "-A").exits(t, 1)
+		o := p.runKubectlAs(t, p.jane, "", "get", kind, "-A").expectExit(t, 1)
 		if !strings.Contains(o.stderr, `User "oidc:jane" cannot list resource`) {
 			t.Errorf("unexpected output of kubectl get %s -A: %s", kind, o)
 		}
 	}
 	_, err = p.joe.client.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{})
-	isForbidden(t, "joe listing all ConfigMaps", err)
+	expectForbidden(t, "joe listing all ConfigMaps", err)
 	_, err = p.joe.client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
-	isForbidden(t, "joe watching all ConfigMaps", err)
+	expectForbidden(t, "joe watching all ConfigMaps", err)
 }
 
-// proxyAllNamespacesWatched fails if a watch of all namespaces misses events, sends objects
+// testProxyAllNamespacesWatched fails if a watch of all namespaces misses events, sends objects
 // that the user may not read, or continues for a namespace after access to it was revoked.
-func proxyAllNamespacesWatched(t *testing.T, p *proxiedCluster) {
+func testProxyAllNamespacesWatched(t *testing.T, p *proxiedCluster) {
 	const later = "shared-notes"
-	p.kubectl(t, "", "create", "namespace", later).exits(t, 0)
+	p.runKubectl(t, "", "create", "namespace", later).expectExit(t, 0)
 	write := func(namespace, name string) {
-		create(t, p.admin, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"watched": "yes"}}})
+		createObjects(t, p.admin, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"watched": "yes"}}})
 	}
 	write(later, "old")
 	write(ownNamespaces[0], "old")
@@ -160,9 +160,9 @@ func proxyAllNamespacesWatched(t *testing.T, p *proxiedCluster) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: ownGroup}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 	}
-	create(t, p.admin, binding)
+	createObjects(t, p.admin, binding)
 	expectConfigMaps(t, lister, ownNamespaces[0]+"/old", ownNamespaces[1]+"/new", later+"/old")
-	p.remove(t, binding)
+	p.deleteObjects(t, binding)
 	expectConfigMaps(t, lister, ownNamespaces[0]+"/old", ownNamespaces[1]+"/new")
 	write(later, "after")
 	write(ownNamespaces[0], "after")
@@ -175,7 +175,7 @@ func (u testUser) startConfigMapInformer(t testing.TB, selected metav1.ListOptio
 	t.Helper()
 	requests := &listRequests{}
 	config := rest.CopyConfig(u.config)
-	config.Wrap(requests.wrap)
+	config.Wrap(requests.wrapTransport)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -195,13 +195,13 @@ func (u testUser) startConfigMapInformer(t testing.TB, selected metav1.ListOptio
 			t.Fatal(errors.New("the informer does not sync: " + kind.String()))
 		}
 	}
-	return lister, requests.list
+	return lister, requests.listRecorded
 }
 
 // expectConfigMaps waits until an informer has exactly these ConfigMaps.
 func expectConfigMaps(t testing.TB, lister corelisters.ConfigMapLister, want ...string) {
 	t.Helper()
-	eventually(t, moments, "the informer to have the ConfigMaps", func(context.Context) error {
+	awaitCondition(t, moments, "the informer to have the ConfigMaps", func(context.Context) error {
 		all, err := lister.List(labels.Everything())
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func expectConfigMaps(t testing.TB, lister corelisters.ConfigMapLister, want ...
 	})
 }
 
-func qualified(items []corev1.ConfigMap) []string {
+func formatQualifiedNames(items []corev1.ConfigMap) []string {
 	var names []string
 	for i := range items {
 		names = append(names, items[i].Namespace+"/"+items[i].Name)

@@ -25,14 +25,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxyNamespaces fails if a list of namespaces differs from those in which users have a
+// testProxyNamespaces fails if a list of namespaces differs from those in which users have a
 // role, in any encoding and with any options.
-func proxyNamespaces(t *testing.T, p *proxiedCluster) {
+func testProxyNamespaces(t *testing.T, p *proxiedCluster) {
 	list, err := p.jane.client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names := namesOf(list.Items); !slices.Equal(names, ownNamespaces) {
+	if names := listNames(list.Items); !slices.Equal(names, ownNamespaces) {
 		t.Errorf("jane lists %v, want %v", names, ownNamespaces)
 	}
 
@@ -42,7 +42,7 @@ func proxyNamespaces(t *testing.T, p *proxiedCluster) {
 	if list, err = kubernetes.NewForConfigOrDie(binary).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if names := namesOf(list.Items); !slices.Equal(names, ownNamespaces) {
+	if names := listNames(list.Items); !slices.Equal(names, ownNamespaces) {
 		t.Errorf("in protobuf, jane lists %v, want %v", names, ownNamespaces)
 	}
 	partial, err := metadata.NewForConfigOrDie(p.jane.config).Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).
@@ -54,13 +54,13 @@ func proxyNamespaces(t *testing.T, p *proxiedCluster) {
 		t.Errorf("as PartialObjectMetadata, jane lists %v, want %v", partial.Items, ownNamespaces)
 	}
 	for _, flag := range []string{"--chunk-size=500", "--chunk-size=1"} {
-		table := p.kubectlAs(t, p.jane, "", "get", "namespaces", flag).exits(t, 0).stdout
-		if names := columns(table, 2); !slices.Equal(names, []string{"NAME STATUS", ownNamespaces[0] + " Active", ownNamespaces[1] + " Active"}) {
+		table := p.runKubectlAs(t, p.jane, "", "get", "namespaces", flag).expectExit(t, 0).stdout
+		if names := cutColumns(table, 2); !slices.Equal(names, []string{"NAME STATUS", ownNamespaces[0] + " Active", ownNamespaces[1] + " Active"}) {
 			t.Errorf("kubectl get namespaces %s shows jane\n%s", flag, table)
 		}
 	}
-	all := p.kubectlAs(t, p.jane, "", "get", "namespaces", "-o", "name", "--selector", "kubernetes.io/metadata.name="+ownNamespace)
-	if got := all.exits(t, 0).stdout; got != "namespace/"+ownNamespace+"\n" {
+	all := p.runKubectlAs(t, p.jane, "", "get", "namespaces", "-o", "name", "--selector", "kubernetes.io/metadata.name="+ownNamespace)
+	if got := all.expectExit(t, 0).stdout; got != "namespace/"+ownNamespace+"\n" {
 		t.Errorf("kubectl get namespaces with a selector shows jane\n%s", got)
 	}
 
@@ -68,16 +68,16 @@ func proxyNamespaces(t *testing.T, p *proxiedCluster) {
 		t.Errorf("jane's informer sent %v, want one request, as with the API server", requested())
 	}
 	p.joe.startNamespaceInformer(t)
-	if got := p.kubectlAs(t, p.joe, "", "get", "namespaces").exits(t, 0); got.stdout != "" || !strings.Contains(got.stderr, "No resources found") {
+	if got := p.runKubectlAs(t, p.joe, "", "get", "namespaces").expectExit(t, 0); got.stdout != "" || !strings.Contains(got.stderr, "No resources found") {
 		t.Errorf("joe has access to no namespace, but sees %s", got)
 	}
 }
 
-// proxyAccessChanges fails if an open watch misses that a user was given access to a
+// testProxyAccessChanges fails if an open watch misses that a user was given access to a
 // namespace, or lost it.
-func proxyAccessChanges(t *testing.T, p *proxiedCluster) {
+func testProxyAccessChanges(t *testing.T, p *proxiedCluster) {
 	const later = "handbook"
-	p.kubectl(t, "", "create", "namespace", later).exits(t, 0)
+	p.runKubectl(t, "", "create", "namespace", later).expectExit(t, 0)
 	namespaces := p.jane.client.CoreV1().Namespaces()
 	list, err := namespaces.List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -96,7 +96,7 @@ func proxyAccessChanges(t *testing.T, p *proxiedCluster) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: ownGroup}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 	}
-	create(t, p.admin, binding)
+	createObjects(t, p.admin, binding)
 	expectEvent(t, events, watch.Added, later)
 	expectNamespaces(t, lister, append([]string{later}, ownNamespaces...)...)
 	expectRow(t, printed, "ADDED "+later+" Active")
@@ -104,24 +104,24 @@ func proxyAccessChanges(t *testing.T, p *proxiedCluster) {
 		t.Errorf("jane lists a namespace that she may not get: %v", err)
 	}
 
-	p.remove(t, binding)
+	p.deleteObjects(t, binding)
 	expectEvent(t, events, watch.Deleted, later)
 	expectNamespaces(t, lister, ownNamespaces...)
 	expectRow(t, printed, "DELETED "+later+" Active")
 	_, err = namespaces.Get(t.Context(), later, metav1.GetOptions{})
-	isForbidden(t, "getting a namespace after access was revoked", err)
+	expectForbidden(t, "getting a namespace after access was revoked", err)
 }
 
-// proxyTwoProxies fails if a client that switches proxies has to wait for a resource version
+// testProxyTwoProxies fails if a client that switches proxies has to wait for a resource version
 // that the other proxy has not observed, and may not observe for hours if nothing changes.
-func proxyTwoProxies(t *testing.T, p *proxiedCluster) {
+func testProxyTwoProxies(t *testing.T, p *proxiedCluster) {
 	later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: otherNamespace, Name: "later"}}
-	create(t, p.admin, later)
-	t.Cleanup(func() { p.remove(t, later) })
+	createObjects(t, p.admin, later)
+	t.Cleanup(func() { p.deleteObjects(t, later) })
 	newer := p.startProxy(t, p.Kubeconfig) // authenticates with a client certificate, not a token
-	jane := newer.userWith(t, p.jane.token)
-	newer.waitReady(t, jane)
-	proxyServiceAccount(t, newer)
+	jane := newer.newUser(t, p.jane.token)
+	newer.awaitReady(t, jane)
+	testProxyServiceAccount(t, newer)
 	list, err := jane.client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func (u testUser) startNamespaceInformer(t testing.TB, names ...string) (lister 
 	t.Helper()
 	requests := &listRequests{}
 	config := rest.CopyConfig(u.config)
-	config.Wrap(requests.wrap)
+	config.Wrap(requests.wrapTransport)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -183,14 +183,14 @@ func (u testUser) startNamespaceInformer(t testing.TB, names ...string) (lister 
 	})
 	factory.Start(ctx.Done())
 	expectNamespaces(t, lister, names...)
-	return lister, requests.list
+	return lister, requests.listRecorded
 }
 
 // expectNamespaces waits until an informer has exactly these namespaces.
 func expectNamespaces(t testing.TB, lister corelisters.NamespaceLister, names ...string) {
 	t.Helper()
 	slices.Sort(names)
-	eventually(t, moments, "the informer to have the namespaces", func(context.Context) error {
+	awaitCondition(t, moments, "the informer to have the namespaces", func(context.Context) error {
 		all, err := lister.List(labels.Everything())
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ type listRequests struct {
 	all   []string
 }
 
-func (l *listRequests) wrap(next http.RoundTripper) http.RoundTripper {
+func (l *listRequests) wrapTransport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		kind := "list"
 		switch q := r.URL.Query(); {
@@ -228,7 +228,7 @@ func (l *listRequests) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (l *listRequests) list() []string {
+func (l *listRequests) listRecorded() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return slices.Clone(l.all)
@@ -249,9 +249,9 @@ func (p *proxiedCluster) startKubectlWatch(t testing.TB, u testUser) (path strin
 		t.Fatal(err)
 	}
 	defer file.Close()
-	cmd := p.sandbox(t, "kubectl", "--kubeconfig", u.kubeconfig, "get", "namespaces", "--watch", "--output-watch-events")
+	cmd := p.newSandboxCommand(t, "kubectl", "--kubeconfig", u.kubeconfig, "get", "namespaces", "--watch", "--output-watch-events")
 	cmd.Stdout, cmd.Stderr = file, file
-	spawn(t, cmd)
+	startProcess(t, cmd)
 	for _, name := range ownNamespaces {
 		expectRow(t, path, "ADDED "+name+" Active")
 	}
@@ -261,17 +261,17 @@ func (p *proxiedCluster) startKubectlWatch(t testing.TB, u testUser) (path strin
 // expectRow waits until the table in a file has a row that begins with these words.
 func expectRow(t testing.TB, path, row string) {
 	t.Helper()
-	eventually(t, moments, "kubectl to print "+row, func(context.Context) error {
+	awaitCondition(t, moments, "kubectl to print "+row, func(context.Context) error {
 		content, err := os.ReadFile(path)
-		if err == nil && !slices.Contains(columns(string(content), 3), row) {
+		if err == nil && !slices.Contains(cutColumns(string(content), 3), row) {
 			err = fmt.Errorf("it printed\n%s", content)
 		}
 		return err
 	})
 }
 
-// columns returns the first n columns of each row of a table.
-func columns(table string, n int) []string {
+// cutColumns returns the first n columns of each row of a table.
+func cutColumns(table string, n int) []string {
 	var rows []string
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
@@ -280,7 +280,7 @@ func columns(table string, n int) []string {
 	return rows
 }
 
-func namesOf(namespaces []corev1.Namespace) []string {
+func listNames(namespaces []corev1.Namespace) []string {
 	var names []string
 	for i := range namespaces {
 		names = append(names, namespaces[i].Name)

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxyReviews fails if an access review denies a request that the proxy serves, or allows a
+// testProxyReviews fails if an access review denies a request that the proxy serves, or allows a
 // request that it refuses: clients such as k9s send a review before they list.
-func proxyReviews(t *testing.T, p *proxiedCluster) {
+func testProxyReviews(t *testing.T, p *proxiedCluster) {
 	for _, test := range []struct {
 		user     testUser
 		question string
@@ -39,7 +39,7 @@ func proxyReviews(t *testing.T, p *proxiedCluster) {
 		{p.jane, "list clusterroles.rbac.authorization.k8s.io", "no"},
 		{p.jane, "get /metrics", "no"},
 	} {
-		answer := p.kubectlAs(t, test.user, "", append([]string{"auth", "can-i"}, strings.Fields(test.question)...)...)
+		answer := p.runKubectlAs(t, test.user, "", append([]string{"auth", "can-i"}, strings.Fields(test.question)...)...)
 		if got := strings.TrimSpace(answer.stdout); got != test.want {
 			t.Errorf("can-i %s: %s, want %s: %s", test.question, got, test.want, answer)
 		}

@@ -20,9 +20,9 @@ import (
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
-// proxyAccount enables the platform's proxy, and returns a token of its service account
+// enableProxyAccount enables the platform's proxy, and returns a token of its service account
 // once the operator has given it permissions.
-func (p *proxiedCluster) proxyAccount(t testing.TB) string {
+func (p *proxiedCluster) enableProxyAccount(t testing.TB) string {
 	t.Helper()
 	platform := &v1alpha1.Platform{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"proxy":{}}}`))
@@ -30,8 +30,8 @@ func (p *proxiedCluster) proxyAccount(t testing.TB) string {
 		t.Fatal(err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: identity.ProxyRole}}
-	create(t, p.admin, account)
-	eventually(t, moments, "the proxy to have permissions", func(ctx context.Context) error {
+	createObjects(t, p.admin, account)
+	awaitCondition(t, moments, "the proxy to have permissions", func(ctx context.Context) error {
 		role := &rbacv1.ClusterRole{}
 		if err := p.admin.Get(ctx, client.ObjectKey{Name: identity.ProxyRole}, role); err != nil {
 			return err
@@ -49,10 +49,10 @@ func (p *proxiedCluster) proxyAccount(t testing.TB) string {
 	return given.Status.Token
 }
 
-// proxyStolenToken fails if the token of the proxy's service account can impersonate a node, a
+// testProxyStolenToken fails if the token of the proxy's service account can impersonate a node, a
 // service account, an admin or a member of a group that the platform does not name, or if it
 // can read objects without impersonation.
-func proxyStolenToken(t *testing.T, p *proxiedCluster) {
+func testProxyStolenToken(t *testing.T, p *proxiedCluster) {
 	thief := func(as rest.ImpersonationConfig) kubernetes.Interface {
 		config := rest.AnonymousClientConfig(p.Config)
 		config.BearerToken, config.Impersonate = p.proxyToken, as
@@ -77,9 +77,9 @@ func proxyStolenToken(t *testing.T, p *proxiedCluster) {
 	} {
 		c := thief(test.as).CoreV1()
 		for what, err := range map[string]error{
-			"lists Secrets": second(c.Secrets("kube-system").List(t.Context(), metav1.ListOptions{})),
-			"lists volumes": second(c.PersistentVolumes().List(t.Context(), metav1.ListOptions{})),
-			"creates a pod": second(c.Pods(ownNamespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})),
+			"lists Secrets": getError(c.Secrets("kube-system").List(t.Context(), metav1.ListOptions{})),
+			"lists volumes": getError(c.PersistentVolumes().List(t.Context(), metav1.ListOptions{})),
+			"creates a pod": getError(c.Pods(ownNamespace).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})),
 		} {
 			if !apierrors.IsForbidden(err) {
 				t.Errorf("impersonating %s, the proxy's token %s: %v", test.about, what, err)
@@ -100,4 +100,4 @@ func proxyStolenToken(t *testing.T, p *proxiedCluster) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+func getError[T any](_ T, err error) error { return err }

@@ -21,13 +21,13 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// proxyStreams fails if the proxy delays streamed data, if the connection of a
+// testProxyStreams fails if the proxy delays streamed data, if the connection of a
 // command or a forwarded port cannot be upgraded, or if users without a role can do either.
-func proxyStreams(t *testing.T, p *proxiedCluster) {
-	pod := nginx(ownNamespace, "web")
-	create(t, newClient(t, p.jane.config), pod)
-	t.Cleanup(func() { p.remove(t, pod) })
-	k := p.kubeletOf(t, p.runs(t, pod).Spec.NodeName)
+func testProxyStreams(t *testing.T, p *proxiedCluster) {
+	pod := newNginxPod(ownNamespace, "web")
+	createObjects(t, newClient(t, p.jane.config), pod)
+	t.Cleanup(func() { p.deleteObjects(t, pod) })
+	k := p.startKubelet(t, p.awaitRunning(t, pod).Spec.NodeName)
 
 	log, err := p.jane.client.CoreV1().Pods(ownNamespace).GetLogs(pod.Name, &corev1.PodLogOptions{Follow: true}).Stream(t.Context())
 	if err != nil {
@@ -43,14 +43,14 @@ func proxyStreams(t *testing.T, p *proxiedCluster) {
 			close(k.goOn)
 		}
 	}
-	if logs := p.kubectlAs(t, p.jane, "", "logs", pod.Name, "-n", ownNamespace).exits(t, 0).stdout; logs != "one\ntwo\n" {
+	if logs := p.runKubectlAs(t, p.jane, "", "logs", pod.Name, "-n", ownNamespace).expectExit(t, 0).stdout; logs != "one\ntwo\n" {
 		t.Errorf("kubectl logs prints %q", logs)
 	}
 
-	if output := p.kubectlAs(t, p.jane, "hello\n", "exec", "-i", pod.Name, "-n", ownNamespace, "--", "cat").exits(t, 0).stdout; output != "hello\n" {
+	if output := p.runKubectlAs(t, p.jane, "hello\n", "exec", "-i", pod.Name, "-n", ownNamespace, "--", "cat").expectExit(t, 0).stdout; output != "hello\n" {
 		t.Errorf("kubectl exec prints %q", output)
 	}
-	account := p.serviceAccount(t)
+	account := p.newServiceAccount(t)
 	for name, dial := range map[string]func(*rest.Config, *url.URL) (remotecommand.Executor, error){
 		"SPDY": func(config *rest.Config, to *url.URL) (remotecommand.Executor, error) {
 			return remotecommand.NewSPDYExecutor(config, "POST", to)
@@ -60,7 +60,7 @@ func proxyStreams(t *testing.T, p *proxiedCluster) {
 			without := rest.CopyConfig(config)
 			without.BearerToken = ""
 			return remotecommand.NewWebSocketExecutorForProtocols(without, "GET", to.String(),
-				"base64url.bearer.authorization.k8s.io."+encode(config.BearerToken), "v5.channel.k8s.io")
+				"base64url.bearer.authorization.k8s.io."+encodeBase64(config.BearerToken), "v5.channel.k8s.io")
 		},
 		"WebSockets": func(config *rest.Config, to *url.URL) (remotecommand.Executor, error) {
 			return remotecommand.NewWebSocketExecutor(config, "GET", to.String())
@@ -86,11 +86,11 @@ func proxyStreams(t *testing.T, p *proxiedCluster) {
 			}
 		}
 	}
-	p.portForward(t, pod, account)
+	p.testPortForward(t, pod, account)
 }
 
-// portForward fails if a port cannot be forwarded, or if users without a role can forward it.
-func (p *proxiedCluster) portForward(t *testing.T, pod *corev1.Pod, account testUser) {
+// testPortForward fails if a port cannot be forwarded, or if users without a role can forward it.
+func (p *proxiedCluster) testPortForward(t *testing.T, pod *corev1.Pod, account testUser) {
 	t.Helper()
 	for name, dialer := range map[string]func(*rest.Config, *url.URL) (httpstream.Dialer, error){
 		"SPDY": func(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
@@ -134,7 +134,7 @@ func (p *proxiedCluster) portForward(t *testing.T, pod *corev1.Pod, account test
 			t.Fatal(err)
 		}
 		for _, said := range []string{"hello", "again"} {
-			if got, err := say(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))), said); got != "port 80: "+said || err != nil {
+			if got, err := sendText(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))), said); got != "port 80: "+said || err != nil {
 				t.Errorf("%s: the port answers %q: %v", name, got, err)
 			}
 		}
@@ -149,8 +149,8 @@ func (p *proxiedCluster) portForward(t *testing.T, pod *corev1.Pod, account test
 	}
 }
 
-// say sends a text to a local address, and returns the whole response.
-func say(t testing.TB, address, what string) (string, error) {
+// sendText sends a text to a local address, and returns the whole response.
+func sendText(t testing.TB, address, what string) (string, error) {
 	t.Helper()
 	c, err := (&net.Dialer{Timeout: moments}).DialContext(t.Context(), "tcp", address)
 	if err != nil {

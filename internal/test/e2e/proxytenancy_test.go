@@ -30,46 +30,46 @@ var (
 
 const otherTenant, otherPool = "example-tenant", "example-pool"
 
-// proxyTenancy fails if users see other tenants, pools and nodes than their own, or fields that
+// testProxyTenancy fails if users see other tenants, pools and nodes than their own, or fields that
 // reveal others. It shares TestProxy's cluster, so it is part of make test; package proxy's
 // tests cover the combinations.
-func proxyTenancy(t *testing.T, p *proxiedCluster) {
-	own, other := nginx(ownNamespace, "seen"), nginx(otherNamespace, "unseen")
-	create(t, newClient(t, p.jane.config), own)
-	create(t, p.admin, other)
+func testProxyTenancy(t *testing.T, p *proxiedCluster) {
+	own, other := newNginxPod(ownNamespace, "seen"), newNginxPod(otherNamespace, "unseen")
+	createObjects(t, newClient(t, p.jane.config), own)
+	createObjects(t, p.admin, other)
 	t.Cleanup(func() {
-		p.remove(t, own)
-		p.remove(t, other)
+		p.deleteObjects(t, own)
+		p.deleteObjects(t, other)
 	})
-	ownNode, otherNode := p.runs(t, own).Spec.NodeName, p.runs(t, other).Spec.NodeName
-	eventually(t, moments, "jane to see the node of her pod", func(ctx context.Context) error {
-		return errors.Join(second(p.jane.client.CoreV1().Nodes().Get(ctx, ownNode, metav1.GetOptions{})))
+	ownNode, otherNode := p.awaitRunning(t, own).Spec.NodeName, p.awaitRunning(t, other).Spec.NodeName
+	awaitCondition(t, moments, "jane to see the node of her pod", func(ctx context.Context) error {
+		return errors.Join(getError(p.jane.client.CoreV1().Nodes().Get(ctx, ownNode, metav1.GetOptions{})))
 	})
 
 	for resource, want := range map[string][]string{"tenants": ownTenants, "pools": ownPools} {
-		shown := p.kubectlAs(t, p.jane, "", "get", resource, "--no-headers").exits(t, 0).stdout
-		if names := columns(shown, 1); !slices.Equal(names, want) {
+		shown := p.runKubectlAs(t, p.jane, "", "get", resource, "--no-headers").expectExit(t, 0).stdout
+		if names := cutColumns(shown, 1); !slices.Equal(names, want) {
 			t.Errorf("kubectl get %s shows jane\n%s", resource, shown)
 		}
 	}
-	nodes := p.kubectlAs(t, p.jane, "", "get", "nodes", "-o", "wide").exits(t, 0).stdout
-	if !slices.Contains(columns(nodes, 2), ownNode+" Ready") || strings.Contains(nodes, otherNode+" ") {
+	nodes := p.runKubectlAs(t, p.jane, "", "get", "nodes", "-o", "wide").expectExit(t, 0).stdout
+	if !slices.Contains(cutColumns(nodes, 2), ownNode+" Ready") || strings.Contains(nodes, otherNode+" ") {
 		t.Errorf("kubectl get nodes shows jane\n%s", nodes)
 	}
 	for resource, name := range map[string]string{"nodes": otherNode, "pools": otherPool, "tenants": otherTenant} {
-		o := p.kubectlAs(t, p.jane, "", "get", resource, name).exits(t, 1)
-		missing := p.kubectlAs(t, p.jane, "", "get", resource, "none").exits(t, 1)
+		o := p.runKubectlAs(t, p.jane, "", "get", resource, name).expectExit(t, 1)
+		missing := p.runKubectlAs(t, p.jane, "", "get", resource, "none").expectExit(t, 1)
 		if !strings.Contains(o.stderr, `User "oidc:jane" cannot get resource`) || o.stderr != strings.ReplaceAll(missing.stderr, `"none"`, `"`+name+`"`) {
 			t.Errorf("getting another's differs from getting what does not exist: %s, %s", o, missing)
 		}
-		for _, u := range []testUser{p.joe, p.serviceAccount(t)} {
-			if o := p.kubectlAs(t, u, "", "get", resource).exits(t, 1); !strings.Contains(o.stderr, "cannot list resource") {
+		for _, u := range []testUser{p.joe, p.newServiceAccount(t)} {
+			if o := p.runKubectlAs(t, u, "", "get", resource).expectExit(t, 1); !strings.Contains(o.stderr, "cannot list resource") {
 				t.Errorf("who is part of no tenant lists %s: %s", resource, o)
 			}
 		}
 	}
-	p.janesNode(t, ownNode)
-	p.tenancyWatched(t, ownNode)
+	p.testHiddenNodeFields(t, ownNode)
+	p.testTenancyWatches(t, ownNode)
 
 	// Users who may read nodes get all of them, with every field.
 	reads := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reads-nodes"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}}}}
@@ -77,13 +77,13 @@ func proxyTenancy(t *testing.T, p *proxiedCluster) {
 		ObjectMeta: metav1.ObjectMeta{Name: reads.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: reads.Name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "oidc:joe"}},
 	}
-	create(t, p.admin, reads)
-	create(t, p.admin, bound)
+	createObjects(t, p.admin, reads)
+	createObjects(t, p.admin, bound)
 	t.Cleanup(func() {
-		p.remove(t, bound)
-		p.remove(t, reads)
+		p.deleteObjects(t, bound)
+		p.deleteObjects(t, reads)
 	})
-	eventually(t, moments, "joe to read all nodes", func(ctx context.Context) error {
+	awaitCondition(t, moments, "joe to read all nodes", func(ctx context.Context) error {
 		node, err := p.joe.client.CoreV1().Nodes().Get(ctx, otherNode, metav1.GetOptions{})
 		if err == nil && node.Spec.ProviderID == "" {
 			err = errors.New("the node lacks a field")
@@ -92,11 +92,11 @@ func proxyTenancy(t *testing.T, p *proxiedCluster) {
 	})
 }
 
-// janesNode fails if jane sees fields of her node that reveal others, in any encoding.
-func (p *proxiedCluster) janesNode(t *testing.T, name string) {
+// testHiddenNodeFields fails if jane sees fields of her node that reveal others, in any encoding.
+func (p *proxiedCluster) testHiddenNodeFields(t *testing.T, name string) {
 	t.Helper()
 	var real corev1.Node
-	p.get(t, "", name, &real)
+	p.getObject(t, "", name, &real)
 	real.Status.Images = []corev1.ContainerImage{{Names: []string{"registry.example.org/another/app:v1"}}}
 	if err := p.admin.Status().Update(t.Context(), &real); err != nil {
 		t.Fatal(err)
@@ -118,8 +118,8 @@ func (p *proxiedCluster) janesNode(t *testing.T, name string) {
 	}
 }
 
-// tenancyWatched fails if open watches miss that jane gains and loses a tenant.
-func (p *proxiedCluster) tenancyWatched(t *testing.T, ownNode string) {
+// testTenancyWatches fails if open watches miss that jane gains and loses a tenant.
+func (p *proxiedCluster) testTenancyWatches(t *testing.T, ownNode string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(p.jane.config)
 	if err != nil {
@@ -143,10 +143,10 @@ func (p *proxiedCluster) tenancyWatched(t *testing.T, ownNode string) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: ownGroup}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "croft-viewer"},
 	}
-	create(t, p.admin, binding)
+	createObjects(t, p.admin, binding)
 	awaitEvent(t, open["tenants"], watch.Added, otherTenant)
 	added := awaitEvent(t, open["nodes"], watch.Added, "")
-	p.remove(t, binding)
+	p.deleteObjects(t, binding)
 	awaitEvent(t, open["tenants"], watch.Deleted, otherTenant)
 	awaitEvent(t, open["nodes"], watch.Deleted, added)
 	if _, err := p.jane.client.CoreV1().Nodes().Get(t.Context(), added, metav1.GetOptions{}); !apierrors.IsForbidden(err) {

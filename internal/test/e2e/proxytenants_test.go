@@ -10,8 +10,8 @@ import (
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
-// proxyOwnNamespace fails if users cannot use their roles' rights through the proxy.
-func proxyOwnNamespace(t *testing.T, p *proxiedCluster) {
+// testProxyOwnNamespace fails if users cannot use their roles' rights through the proxy.
+func testProxyOwnNamespace(t *testing.T, p *proxiedCluster) {
 	pods, err := p.jane.client.CoreV1().Pods(ownNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) > 0 {
 		t.Errorf("jane lists %v: %v", pods, err)
@@ -32,29 +32,29 @@ func proxyOwnNamespace(t *testing.T, p *proxiedCluster) {
 	}
 
 	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: letter}\ndata: {to: joe}\n"
-	p.kubectlAs(t, p.jane, manifest, "apply", "--server-side", "-n", ownNamespace, "-f", "-").exits(t, 0)
-	shown := p.kubectlAs(t, p.jane, "", "get", "configmaps", "-n", ownNamespace).exits(t, 0).stdout
-	if !slices.Contains(columns(shown, 2), "letter 1") {
+	p.runKubectlAs(t, p.jane, manifest, "apply", "--server-side", "-n", ownNamespace, "-f", "-").expectExit(t, 0)
+	shown := p.runKubectlAs(t, p.jane, "", "get", "configmaps", "-n", ownNamespace).expectExit(t, 0).stdout
+	if !slices.Contains(cutColumns(shown, 2), "letter 1") {
 		t.Errorf("kubectl shows jane\n%s", shown)
 	}
-	p.kubectlAs(t, p.jane, "", "delete", "configmap", "letter", "-n", ownNamespace).exits(t, 0) // watches until the object is deleted
-	if can := p.kubectlAs(t, p.jane, "", "auth", "can-i", "create", "pods", "-n", ownNamespace).exits(t, 0).stdout; can != "yes\n" {
+	p.runKubectlAs(t, p.jane, "", "delete", "configmap", "letter", "-n", ownNamespace).expectExit(t, 0) // watches until the object is deleted
+	if can := p.runKubectlAs(t, p.jane, "", "auth", "can-i", "create", "pods", "-n", ownNamespace).expectExit(t, 0).stdout; can != "yes\n" {
 		t.Errorf("kubectl auth can-i create pods prints %s", can)
 	}
 }
 
-// proxyOtherNamespace fails if users can do more through the proxy than their roles allow.
-func proxyOtherNamespace(t *testing.T, p *proxiedCluster) {
+// testProxyOtherNamespace fails if users can do more through the proxy than their roles allow.
+func testProxyOtherNamespace(t *testing.T, p *proxiedCluster) {
 	expectNoAccess(t, p.jane, otherNamespace)
 	expectNoAccess(t, p.jane, metav1.NamespaceSystem)
-	o := p.kubectlAs(t, p.jane, "", "get", "pods", "-n", otherNamespace).exits(t, 1)
+	o := p.runKubectlAs(t, p.jane, "", "get", "pods", "-n", otherNamespace).expectExit(t, 1)
 	if !strings.Contains(o.stderr, `User "oidc:jane" cannot list resource "pods"`) {
 		t.Errorf("kubectl does not show the API server's message: %s", o)
 	}
 }
 
-// proxyWithoutRole fails if an authenticated user without a role has access to a namespace.
-func proxyWithoutRole(t *testing.T, p *proxiedCluster) {
+// testProxyWithoutRole fails if an authenticated user without a role has access to a namespace.
+func testProxyWithoutRole(t *testing.T, p *proxiedCluster) {
 	for _, namespace := range append([]string{otherNamespace}, ownNamespaces...) {
 		expectNoAccess(t, p.joe, namespace)
 	}
@@ -65,11 +65,11 @@ func expectNoAccess(t testing.TB, u testUser, namespace string) {
 	t.Helper()
 	core := u.client.CoreV1()
 	_, err := core.Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
-	isForbidden(t, "getting namespace "+namespace, err)
+	expectForbidden(t, "getting namespace "+namespace, err)
 	_, err = core.Pods(namespace).List(t.Context(), metav1.ListOptions{})
-	isForbidden(t, "listing pods in "+namespace, err)
+	expectForbidden(t, "listing pods in "+namespace, err)
 	_, err = core.Secrets(namespace).Watch(t.Context(), metav1.ListOptions{})
-	isForbidden(t, "watching Secrets in "+namespace, err)
+	expectForbidden(t, "watching Secrets in "+namespace, err)
 	_, err = core.ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "note"}}, metav1.CreateOptions{})
-	isForbidden(t, "creating a ConfigMap in "+namespace, err)
+	expectForbidden(t, "creating a ConfigMap in "+namespace, err)
 }

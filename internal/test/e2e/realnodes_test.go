@@ -26,17 +26,17 @@ import (
 // kwok's nodes accept.
 func TestRealNodes(t *testing.T) {
 	sandbox.Thorough(t)
-	needsRealNodes(t)
-	parameters := kernelParameters(t)
-	c := start(t, sandbox.Options{RealNodes: true, Croft: croftBinary(t)})
-	c.apply(t, example("two-tenants.yaml"))
+	requireRealNodes(t)
+	parameters := readKernelParameters(t)
+	c := startSandbox(t, sandbox.Options{RealNodes: true, Croft: findCroftBinary(t)})
+	c.applyFile(t, getExamplePath("two-tenants.yaml"))
 	team := teams[0]
 	as := []string{"--as", "dev", "--as-group", team.group, "-n", team.tenant}
 	kubectl := func(t *testing.T, input string, args ...string) outcome {
-		return c.kubectl(t, input, slices.Concat(as, args)...)
+		return c.runKubectl(t, input, slices.Concat(as, args)...)
 	}
-	kubectl(t, "", "create", "deployment", "web", "--image=nginx", "--replicas=2").exits(t, 0)
-	kubectl(t, "", "rollout", "status", "deployment/web", "--timeout", patience.String()).exits(t, 0)
+	kubectl(t, "", "create", "deployment", "web", "--image=nginx", "--replicas=2").expectExit(t, 0)
+	kubectl(t, "", "rollout", "status", "deployment/web", "--timeout", patience.String()).expectExit(t, 0)
 
 	t.Run("kubelet", func(t *testing.T) {
 		var nodes corev1.NodeList
@@ -48,20 +48,20 @@ func TestRealNodes(t *testing.T) {
 			t.Errorf("the node's runtime is %q", info.ContainerRuntimeVersion)
 		}
 		var csi storagev1.CSINode
-		c.get(t, "", node.Name, &csi)
+		c.getObject(t, "", node.Name, &csi)
 		if len(csi.OwnerReferences) != 1 || csi.OwnerReferences[0].Kind != "Node" {
 			t.Errorf("the owners of the node's CSINode are %v", csi.OwnerReferences)
 		}
 	})
 	t.Run("logs and exec", func(t *testing.T) {
-		says(t, kubectl(t, "", "logs", "deployment/web").exits(t, 0), "listens on :8080")
-		says(t, kubectl(t, "", "exec", "deployment/web", "--", "/probe", "id").exits(t, 0), "user 65532")
+		expectOutput(t, kubectl(t, "", "logs", "deployment/web").expectExit(t, 0), "listens on :8080")
+		expectOutput(t, kubectl(t, "", "exec", "deployment/web", "--", "/probe", "id").expectExit(t, 0), "user 65532")
 	})
 	t.Run("Service", func(t *testing.T) {
-		kubectl(t, "", "expose", "deployment/web", "--port=80").exits(t, 0)
+		kubectl(t, "", "expose", "deployment/web", "--port=80").expectExit(t, 0)
 		var service corev1.Service
-		c.get(t, team.tenant, "web", &service)
-		eventually(t, moments, "kube-proxy to know the Service", func(context.Context) error {
+		c.getObject(t, team.tenant, "web", &service)
+		awaitCondition(t, moments, "kube-proxy to know the Service", func(context.Context) error {
 			o := kubectl(t, "", "exec", "deployment/web", "--", "/probe", "dial", "tcp/"+service.Spec.ClusterIP+":80")
 			if !strings.Contains(o.stdout, "open") {
 				return fmt.Errorf("%s", o)
@@ -70,22 +70,22 @@ func TestRealNodes(t *testing.T) {
 		})
 	})
 	t.Run("rolling update", func(t *testing.T) {
-		kubectl(t, "", "set", "image", "deployment/web", "nginx=nginx:2").exits(t, 0)
-		kubectl(t, "", "rollout", "status", "deployment/web", "--timeout", patience.String()).exits(t, 0)
+		kubectl(t, "", "set", "image", "deployment/web", "nginx=nginx:2").expectExit(t, 0)
+		kubectl(t, "", "rollout", "status", "deployment/web", "--timeout", patience.String()).expectExit(t, 0)
 	})
 	t.Run("user namespace", func(t *testing.T) {
-		kubectl(t, pod("userns", "hostUsers: false", "args: [serve]"), "apply", "-f", "-").exits(t, 0)
-		kubectl(t, "", "wait", "pod/userns", "--for=condition=Ready", "--timeout", patience.String()).exits(t, 0)
+		kubectl(t, formatPod("userns", "hostUsers: false", "args: [serve]"), "apply", "-f", "-").expectExit(t, 0)
+		kubectl(t, "", "wait", "pod/userns", "--for=condition=Ready", "--timeout", patience.String()).expectExit(t, 0)
 	})
 	t.Run("out of memory", func(t *testing.T) {
-		kubectl(t, pod("oom", "restartPolicy: Never", "args: [memory, '200'], resources: {limits: {memory: 64Mi}}"), "apply", "-f", "-").exits(t, 0)
+		kubectl(t, formatPod("oom", "restartPolicy: Never", "args: [memory, '200'], resources: {limits: {memory: 64Mi}}"), "apply", "-f", "-").expectExit(t, 0)
 		c.awaitPhase(t, team.tenant, "oom", corev1.PodFailed)
-		says(t, c.croft(t, "why", "pod/oom", "-n", team.tenant).exits(t, 1), "OOMKilled")
+		expectOutput(t, c.runCroft(t, "why", "pod/oom", "-n", team.tenant).expectExit(t, 1), "OOMKilled")
 	})
 	t.Run("exit code", func(t *testing.T) {
-		kubectl(t, pod("fails", "restartPolicy: Never", "args: [exit, '3']"), "apply", "-f", "-").exits(t, 0)
+		kubectl(t, formatPod("fails", "restartPolicy: Never", "args: [exit, '3']"), "apply", "-f", "-").expectExit(t, 0)
 		c.awaitPhase(t, team.tenant, "fails", corev1.PodFailed)
-		says(t, c.croft(t, "why", "pod/fails", "-n", team.tenant).exits(t, 1), "exit code 3")
+		expectOutput(t, c.runCroft(t, "why", "pod/fails", "-n", team.tenant).expectExit(t, 1), "exit code 3")
 	})
 	t.Run("pods", func(t *testing.T) { c.testRealPods(t, team.tenant, kubectl) })
 	t.Run("no network plugin", func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestRealNodes(t *testing.T) {
 		}
 	})
 	t.Run("drain", func(t *testing.T) {
-		kubectl(t, "", "delete", "deployment/web", "pod/userns", "pod/oom", "pod/fails", "--wait=false").exits(t, 0)
-		eventually(t, patience, "Karpenter to remove the empty node", func(ctx context.Context) error {
+		kubectl(t, "", "delete", "deployment/web", "pod/userns", "pod/oom", "pod/fails", "--wait=false").expectExit(t, 0)
+		awaitCondition(t, patience, "Karpenter to remove the empty node", func(ctx context.Context) error {
 			var nodes corev1.NodeList
 			if err := c.admin.List(ctx, &nodes, client.HasLabels{v1alpha1.DefaultNodePoolKey}); err != nil || len(nodes.Items) > 0 {
 				return fmt.Errorf("%d nodes: %w", len(nodes.Items), err)
@@ -106,19 +106,19 @@ func TestRealNodes(t *testing.T) {
 			return nil
 		})
 	})
-	if now := kernelParameters(t); now != parameters {
+	if now := readKernelParameters(t); now != parameters {
 		t.Errorf("the machine's kernel parameters are %q, and were %q", now, parameters)
 	}
 	if err := c.Down(); err != nil {
 		t.Fatal(err)
 	}
-	if left := cgroupsLeft(t); len(left) > 0 {
+	if left := listControlGroups(t); len(left) > 0 {
 		t.Errorf("control groups of nodes are left: %v", left)
 	}
 }
 
-// needsRealNodes skips a test on a machine that cannot run real nodes.
-func needsRealNodes(t *testing.T) {
+// requireRealNodes skips a test on a machine that cannot run real nodes.
+func requireRealNodes(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("real nodes need root")
@@ -131,15 +131,15 @@ func needsRealNodes(t *testing.T) {
 	}
 }
 
-// pod returns the manifest of a pod with one container.
-func pod(name, spec, container string) string {
+// formatPod returns the manifest of a pod with one container.
+func formatPod(name, spec, container string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {%s, containers: [{name: c, image: any/image, %s}]}\n", name, spec, container)
 }
 
 // awaitPhase waits until a pod is in a phase.
 func (c *cluster) awaitPhase(t *testing.T, namespace, name string, phase corev1.PodPhase) {
 	t.Helper()
-	eventually(t, patience, "pod "+name+" to be "+string(phase), func(ctx context.Context) error {
+	awaitCondition(t, patience, "pod "+name+" to be "+string(phase), func(ctx context.Context) error {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.Status.Phase != phase {
 			return fmt.Errorf("it is %s: %w", pod.Status.Phase, err)
@@ -148,8 +148,8 @@ func (c *cluster) awaitPhase(t *testing.T, namespace, name string, phase corev1.
 	})
 }
 
-// kernelParameters returns the machine-wide parameters that a kubelet sets.
-func kernelParameters(t *testing.T) string {
+// readKernelParameters returns the machine-wide parameters that a kubelet sets.
+func readKernelParameters(t *testing.T) string {
 	t.Helper()
 	var all []string
 	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops"} {
@@ -162,8 +162,8 @@ func kernelParameters(t *testing.T) string {
 	return strings.Join(all, " ")
 }
 
-// cgroupsLeft returns the control groups of sandboxes' nodes.
-func cgroupsLeft(t *testing.T) []string {
+// listControlGroups returns the control groups of sandboxes' nodes.
+func listControlGroups(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"/sys/fs/cgroup/croft-sandbox-*/*", "/sys/fs/cgroup/*/croft-sandbox-*/*"} {

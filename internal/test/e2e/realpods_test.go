@@ -20,10 +20,10 @@ import (
 // failure means that a wall refuses it, or breaks it.
 func (c *cluster) testRealPods(t *testing.T, namespace string, kubectl func(*testing.T, string, ...string) outcome) {
 	isReady := func(t *testing.T, name string) {
-		kubectl(t, "", "wait", "pod/"+name, "--for=condition=Ready", "--timeout", patience.String()).exits(t, 0)
+		kubectl(t, "", "wait", "pod/"+name, "--for=condition=Ready", "--timeout", patience.String()).expectExit(t, 0)
 	}
 	awaitLog := func(t *testing.T, text string, args ...string) {
-		eventually(t, patience, "the log to have "+text, func(context.Context) error {
+		awaitCondition(t, patience, "the log to have "+text, func(context.Context) error {
 			if o := kubectl(t, "", append([]string{"logs"}, args...)...); !strings.Contains(o.stdout, text) {
 				return fmt.Errorf("%s", o)
 			}
@@ -31,22 +31,22 @@ func (c *cluster) testRealPods(t *testing.T, namespace string, kubectl func(*tes
 		})
 	}
 	t.Run("another user", func(t *testing.T) {
-		kubectl(t, pod("user", "restartPolicy: Never", "args: [id], securityContext: {runAsUser: 1234, runAsGroup: 5678}"), "apply", "-f", "-").exits(t, 0)
+		kubectl(t, formatPod("user", "restartPolicy: Never", "args: [id], securityContext: {runAsUser: 1234, runAsGroup: 5678}"), "apply", "-f", "-").expectExit(t, 0)
 		awaitLog(t, "user 1234 group 5678", "user")
 	})
 	t.Run("ephemeral container", func(t *testing.T) {
-		kubectl(t, pod("debugged", "restartPolicy: Always", "args: [serve]"), "apply", "-f", "-").exits(t, 0)
+		kubectl(t, formatPod("debugged", "restartPolicy: Always", "args: [serve]"), "apply", "-f", "-").expectExit(t, 0)
 		isReady(t, "debugged")
-		kubectl(t, "", "debug", "debugged", "--image=any/image", "--container=debugger", "--profile=restricted", "--attach=false", "--", "/probe", "id").exits(t, 0)
+		kubectl(t, "", "debug", "debugged", "--image=any/image", "--container=debugger", "--profile=restricted", "--attach=false", "--", "/probe", "id").expectExit(t, 0)
 		awaitLog(t, "user 65532", "debugged", "--container=debugger")
 	})
 	t.Run("resize", func(t *testing.T) {
-		kubectl(t, pod("resized", "restartPolicy: Always",
-			"args: [serve], resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {cpu: 100m, memory: 64Mi}}"), "apply", "-f", "-").exits(t, 0)
+		kubectl(t, formatPod("resized", "restartPolicy: Always",
+			"args: [serve], resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {cpu: 100m, memory: 64Mi}}"), "apply", "-f", "-").expectExit(t, 0)
 		isReady(t, "resized")
 		kubectl(t, "", "patch", "pod", "resized", "--subresource=resize", "-p",
-			`{"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "200m"}}}]}}`).exits(t, 0)
-		eventually(t, patience, "the kubelet to raise the limit of the running container", func(ctx context.Context) error {
+			`{"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "200m"}}}]}}`).expectExit(t, 0)
+		awaitCondition(t, patience, "the kubelet to raise the limit of the running container", func(ctx context.Context) error {
 			var resized corev1.Pod
 			if err := c.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "resized"}, &resized); err != nil {
 				return err
@@ -59,10 +59,10 @@ func (c *cluster) testRealPods(t *testing.T, namespace string, kubectl func(*tes
 		})
 	})
 	t.Run("projected token", func(t *testing.T) {
-		kubectl(t, pod("token", "restartPolicy: Never, volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: vault, path: token}}]}}]",
-			"args: [read, /token/token], volumeMounts: [{name: token, mountPath: /token}]"), "apply", "-f", "-").exits(t, 0)
+		kubectl(t, formatPod("token", "restartPolicy: Never, volumes: [{name: token, projected: {sources: [{serviceAccountToken: {audience: vault, path: token}}]}}]",
+			"args: [read, /token/token], volumeMounts: [{name: token, mountPath: /token}]"), "apply", "-f", "-").expectExit(t, 0)
 		c.awaitPhase(t, namespace, "token", corev1.PodSucceeded)
-		parts := strings.Split(kubectl(t, "", "logs", "token").exits(t, 0).stdout, ".")
+		parts := strings.Split(kubectl(t, "", "logs", "token").expectExit(t, 0).stdout, ".")
 		if len(parts) != 3 {
 			t.Fatalf("the token has %d parts", len(parts))
 		}
@@ -77,16 +77,16 @@ func (c *cluster) testRealPods(t *testing.T, namespace string, kubectl func(*tes
 		}
 	})
 	t.Run("liveness probe", func(t *testing.T) {
-		kubectl(t, pod("deaf", "restartPolicy: Always", "args: [serve], livenessProbe: {tcpSocket: {port: 9}, periodSeconds: 1, failureThreshold: 1}"), "apply", "-f", "-").exits(t, 0)
-		eventually(t, patience, "croft why to name the probe", func(context.Context) error {
-			if o := c.croft(t, "why", "pod/deaf", "-n", namespace); !strings.Contains(o.stdout, "its liveness probe failed") {
+		kubectl(t, formatPod("deaf", "restartPolicy: Always", "args: [serve], livenessProbe: {tcpSocket: {port: 9}, periodSeconds: 1, failureThreshold: 1}"), "apply", "-f", "-").expectExit(t, 0)
+		awaitCondition(t, patience, "croft why to name the probe", func(context.Context) error {
+			if o := c.runCroft(t, "why", "pod/deaf", "-n", namespace); !strings.Contains(o.stdout, "its liveness probe failed") {
 				return fmt.Errorf("%s", o)
 			}
 			return nil
 		})
 	})
 	t.Run("port-forward", func(t *testing.T) { c.forwardPort(t, namespace, "debugged") })
-	kubectl(t, "", "delete", "pod/user", "pod/debugged", "pod/resized", "pod/token", "pod/deaf", "--wait=false").exits(t, 0)
+	kubectl(t, "", "delete", "pod/user", "pod/debugged", "pod/resized", "pod/token", "pod/deaf", "--wait=false").expectExit(t, 0)
 }
 
 // forwarded is kubectl's line for a forwarded port.
@@ -95,7 +95,7 @@ var forwarded = regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+)`)
 // forwardPort sends an HTTP request to a pod through kubectl port-forward.
 func (c *cluster) forwardPort(t *testing.T, namespace, name string) {
 	t.Helper()
-	forward := c.sandbox(t, "kubectl", "port-forward", "pod/"+name, ":8080", "-n", namespace, "--address=127.0.0.1")
+	forward := c.newSandboxCommand(t, "kubectl", "port-forward", "pod/"+name, ":8080", "-n", namespace, "--address=127.0.0.1")
 	output, err := forward.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

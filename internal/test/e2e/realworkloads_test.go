@@ -25,19 +25,19 @@ const workloadsAtOnce = 6
 // admitted, such as a restricted pod whose user is root.
 func TestRealWorkloads(t *testing.T) {
 	sandbox.Thorough(t)
-	needsRealNodes(t)
+	requireRealNodes(t)
 	file := path.Join(workloads, "croft.yaml")
-	e := estateOf(t, file, read(t, file))
+	e := buildEstate(t, file, readRepositoryFile(t, file))
 	all := readWorkloads(t, e)
-	c := start(t, sandbox.Options{RealNodes: true, Croft: croftBinary(t)})
+	c := startSandbox(t, sandbox.Options{RealNodes: true, Croft: findCroftBinary(t)})
 	c.localVolumes = true
 	if err := c.InstallCRDs(t.Context(), sandbox.GatewayAPI, sandbox.CertManager, sandbox.Flux); err != nil {
 		t.Fatal(err)
 	}
-	c.offerStorage(t)
-	c.apply(t, file)
+	c.createStorageClass(t)
+	c.applyFile(t, file)
 	for _, tenant := range e.Tenants {
-		c.counted(t, tenant.Namespaces[0])
+		c.awaitQuotaCounted(t, tenant.Namespaces[0])
 	}
 	for batch := range slices.Chunk(all, workloadsAtOnce) {
 		for _, w := range batch {
@@ -45,17 +45,17 @@ func TestRealWorkloads(t *testing.T) {
 			for account, objects := range w.by {
 				w.by[account] = replacePrograms(objects)
 			}
-			w.applies(t, c)
-			w.runsCronJobs(t, c) // claims wait for their pods
+			w.applyObjects(t, c)
+			w.runCronJobs(t, c) // claims wait for their pods
 		}
-		c.settle(t, batch)
+		c.awaitWorkloads(t, batch)
 		for _, w := range batch {
-			w.createsByItself(t, c)
+			w.createAtRuntime(t, c)
 		}
-		c.settle(t, batch)
-		c.haveUsers(t, all)
+		c.awaitWorkloads(t, batch)
+		c.expectUsers(t, all)
 		for _, w := range batch {
-			w.isDeleted(t, c)
+			w.deleteObjects(t, c)
 			w.deleteCreated(t, c)
 		}
 		c.deletePods(t, all)
@@ -172,9 +172,9 @@ func replaceProgram(container any, program []any) {
 	}
 }
 
-// haveUsers fails the test if a container of a restricted pod runs as root, as its kubelet
+// expectUsers fails the test if a container of a restricted pod runs as root, as its kubelet
 // reports.
-func (c *cluster) haveUsers(t testing.TB, all []*workload) {
+func (c *cluster) expectUsers(t testing.TB, all []*workload) {
 	t.Helper()
 	for _, namespace := range listNamespaces(all, "restricted") {
 		var pods corev1.PodList
@@ -216,7 +216,7 @@ func (c *cluster) deletePods(t testing.TB, all []*workload) {
 		if err := c.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(namespace)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, patience, "the workloads' pods to end", func(ctx context.Context) error {
+		awaitCondition(t, patience, "the workloads' pods to end", func(ctx context.Context) error {
 			var pods corev1.PodList
 			if err := c.admin.List(ctx, &pods, client.InNamespace(namespace)); err != nil || len(pods.Items) == 0 {
 				return err

@@ -24,16 +24,16 @@ func TestRelease(t *testing.T) {
 	archive := "croft_" + version + "_linux_" + runtime.GOARCH + ".tar.gz"
 
 	t.Run("checksums", func(t *testing.T) {
-		run(t, exec.CommandContext(t.Context(), "sh", "-c", `cd "$1" && sha256sum --check --strict checksums.txt`, "sh", dist), "").exits(t, 0)
+		runCommand(t, exec.CommandContext(t.Context(), "sh", "-c", `cd "$1" && sha256sum --check --strict checksums.txt`, "sh", dist), "").expectExit(t, 0)
 	})
 	t.Run("archive", func(t *testing.T) {
 		to := t.TempDir()
-		run(t, exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(dist, archive), "-C", to), "").exits(t, 0)
-		said := run(t, exec.CommandContext(t.Context(), filepath.Join(to, "croft"), "version", "--client"), "").exits(t, 0)
+		runCommand(t, exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(dist, archive), "-C", to), "").expectExit(t, 0)
+		said := runCommand(t, exec.CommandContext(t.Context(), filepath.Join(to, "croft"), "version", "--client"), "").expectExit(t, 0)
 		if !strings.HasPrefix(said.stdout, "croft "+version+" ") {
 			t.Errorf("%s", said)
 		}
-		files := filesIn(t, to)
+		files := readFiles(t, to)
 		for name, has := range map[string]string{
 			"LICENSE": "Apache License", "man/croft-apply.1": "croft " + version, "completions/_croft": "#compdef croft",
 			"completions/croft.bash": "__start_croft", "completions/croft.fish": "complete -c croft",
@@ -46,13 +46,13 @@ func TestRelease(t *testing.T) {
 	})
 	t.Run("chart", func(t *testing.T) {
 		archive := filepath.Join(dist, "croft-9.8.7.tgz")
-		rendered := helm(t, nil, "template", "croft", archive, "--set", "image.repository=registry.example.org/croft").exits(t, 0)
+		rendered := runHelm(t, nil, "template", "croft", archive, "--set", "image.repository=registry.example.org/croft").expectExit(t, 0)
 		if image := "registry.example.org/croft:" + version; !strings.Contains(rendered.stdout, image) {
 			t.Errorf("nothing runs %s", image)
 		}
 		list := exec.CommandContext(t.Context(), "tar", "-tvzf", archive)
 		list.Env = append(os.Environ(), "TZ=UTC")
-		for line := range strings.Lines(run(t, list, "").exits(t, 0).stdout) {
+		for line := range strings.Lines(runCommand(t, list, "").expectExit(t, 0).stdout) {
 			if !strings.Contains(line, " 2023-11-14 22:13 ") {
 				t.Errorf("a file of the chart has another time than the commit: %s", line)
 			}
@@ -66,14 +66,14 @@ func TestRelease(t *testing.T) {
 		home := t.TempDir()
 		install := exec.CommandContext(t.Context(), krew, "install", "--manifest", filepath.Join(dist, "krew", "croft.yaml"), "--archive", filepath.Join(dist, archive))
 		install.Env = append(os.Environ(), "KREW_ROOT="+home, "KREW_NO_UPGRADE_CHECK=1")
-		run(t, install, "").exits(t, 0)
-		said := run(t, exec.CommandContext(t.Context(), filepath.Join(home, "bin", "kubectl-croft"), "version", "--client"), "").exits(t, 0)
+		runCommand(t, install, "").expectExit(t, 0)
+		said := runCommand(t, exec.CommandContext(t.Context(), filepath.Join(home, "bin", "kubectl-croft"), "version", "--client"), "").expectExit(t, 0)
 		if !strings.HasPrefix(said.stdout, "croft "+version+" ") {
 			t.Errorf("%s", said)
 		}
 	})
 	t.Run("again", func(t *testing.T) {
-		first, second := filesIn(t, dist), filesIn(t, buildRelease(t, version))
+		first, second := readFiles(t, dist), readFiles(t, buildRelease(t, version))
 		for name := range first {
 			if first[name] != second[name] {
 				t.Errorf("%s is not the same when it is built again", name)
@@ -89,12 +89,12 @@ func buildRelease(t *testing.T, version string) string {
 	cmd := exec.CommandContext(t.Context(), "make", "release", "VERSION="+version, "DIST="+dist, "REPOSITORY=example/croft",
 		"PLATFORMS=linux/"+runtime.GOARCH)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000")
-	run(t, cmd, "").exits(t, 0)
+	runCommand(t, cmd, "").expectExit(t, 0)
 	return dist
 }
 
-// filesIn returns the contents of all files in a directory, by relative path.
-func filesIn(t *testing.T, dir string) map[string]string {
+// readFiles returns the contents of all files in a directory, by relative path.
+func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all, from := map[string]string{}, os.DirFS(dir)
 	err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {

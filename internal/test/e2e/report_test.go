@@ -17,13 +17,13 @@ import (
 // testDiff fails if diff reports the API server's defaults as differences, or does not show the
 // objects that croft would change for a declaration.
 func testDiff(t *testing.T, c *twoTenants) {
-	if same := c.croft(t, "diff", "-f", c.file).exits(t, 0); same.stdout != "" {
+	if same := c.runCroft(t, "diff", "-f", c.file).expectExit(t, 0); same.stdout != "" {
 		t.Errorf("nothing differs, and diff prints: %s", same)
 	}
 
-	edited := edit(t, read(t, c.file), "auditors", "inspectors")
-	edited = edit(t, edited, "emptyTTL: 10s", "emptyTTL: 20s")
-	changed := c.croft(t, "diff", "-f", write(t, edited)).exits(t, 1)
+	edited := replaceFirst(t, readRepositoryFile(t, c.file), "auditors", "inspectors")
+	edited = replaceFirst(t, edited, "emptyTTL: 10s", "emptyTTL: 20s")
+	changed := c.runCroft(t, "diff", "-f", writeTempFile(t, edited)).expectExit(t, 1)
 	for _, want := range []string{
 		"RoleBinding tenant-b/croft-viewer", "-  name: auditors", "+  name: inspectors",
 		"NodePool pool-a", "-    consolidateAfter: 10s", "+    consolidateAfter: 20s",
@@ -34,15 +34,15 @@ func testDiff(t *testing.T, c *twoTenants) {
 	}
 
 	// Planned deletions are shown like planned writes.
-	withdrawn := edit(t, read(t, c.file), "      - {group: auditors, role: viewer}\n", "")
-	gone := c.croft(t, "diff", "-f", write(t, withdrawn)).exits(t, 1)
+	withdrawn := replaceFirst(t, readRepositoryFile(t, c.file), "      - {group: auditors, role: viewer}\n", "")
+	gone := c.runCroft(t, "diff", "-f", writeTempFile(t, withdrawn)).expectExit(t, 1)
 	if want := "-  name: auditors"; !strings.Contains(gone.stdout, want) {
 		t.Errorf("diff does not show that a RoleBinding goes, %q: %s", want, gone)
 	}
 }
 
-// edit replaces the first occurrence of a text, which must exist.
-func edit(t testing.TB, text, before, after string) string {
+// replaceFirst replaces the first occurrence of a text, which must exist.
+func replaceFirst(t testing.TB, text, before, after string) string {
 	t.Helper()
 	edited := strings.Replace(text, before, after, 1)
 	if edited == text {
@@ -64,7 +64,7 @@ func testStatus(t *testing.T, c *twoTenants) {
 			Missing []string `json:"missing"`
 		} `json:"walls"`
 	}
-	unmarshal(t, c.croft(t, "status", "-o", "json").exits(t, 0), &status)
+	unmarshalOutput(t, c.runCroft(t, "status", "-o", "json").expectExit(t, 0), &status)
 
 	if status.Platform.Name != v1alpha1.PlatformName || len(status.Pools) < len(c.estate.Pools) || len(status.Tenants) < len(c.estate.Tenants) {
 		t.Errorf("status shows Platform %q, %d Pools and %d Tenants", status.Platform.Name, len(status.Pools), len(status.Tenants))
@@ -88,8 +88,8 @@ func testVerify(t *testing.T, c *twoTenants) {
 	var report struct {
 		Results []verify.Result `json:"results"`
 	}
-	said := c.croft(t, "verify", "-o", "json")
-	unmarshal(t, said, &report)
+	said := c.runCroft(t, "verify", "-o", "json")
+	unmarshalOutput(t, said, &report)
 
 	tried := map[string]int{}
 	for _, r := range report.Results {
@@ -111,8 +111,8 @@ func testVerify(t *testing.T, c *twoTenants) {
 	if said.status != 0 && !t.Failed() {
 		t.Errorf("every wall held, and croft verify exits with status %d", said.status)
 	}
-	eventually(t, patience, "the scratch tenants' namespaces to go", func(ctx context.Context) error {
-		namespaces, err := c.tenantNamespaces(ctx)
+	awaitCondition(t, patience, "the scratch tenants' namespaces to go", func(ctx context.Context) error {
+		namespaces, err := c.listTenantNamespaces(ctx)
 		if err != nil {
 			return err
 		}
@@ -125,8 +125,8 @@ func testVerify(t *testing.T, c *twoTenants) {
 	})
 }
 
-// unmarshal decodes the output of a command with -o json.
-func unmarshal(t testing.TB, o outcome, into any) {
+// unmarshalOutput decodes the output of a command with -o json.
+func unmarshalOutput(t testing.TB, o outcome, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(o.stdout), into); err != nil {
 		t.Fatalf("not JSON: %v: %s", err, o)

@@ -23,24 +23,24 @@ func TestRestore(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
 	c := startWithCroft(t)
-	file := example("two-tenants.yaml")
-	c.apply(t, file)
+	file := getExamplePath("two-tenants.yaml")
+	c.applyFile(t, file)
 	for _, team := range teams {
-		deployment, _ := nginxes(team.tenant, 2)
-		create(t, c.member(t, team.group), deployment)
+		deployment, _ := newNginxDeployment(team.tenant, 2)
+		createObjects(t, c.newMemberClient(t, team.group), deployment)
 	}
 	for _, team := range teams {
-		c.running(t, team.tenant, 2)
+		c.awaitRunningPods(t, team.tenant, 2)
 	}
-	seen := c.observeWithoutAccess(t, estateOf(t, file, read(t, file)))
+	seen := c.startObserverWithoutAccess(t, buildEstate(t, file, readRepositoryFile(t, file)))
 
-	c.kubectl(t, "", "delete", "tenants,pools,platforms", "--all", "--wait=false").exits(t, 0)
+	c.runKubectl(t, "", "delete", "tenants,pools,platforms", "--all", "--wait=false").expectExit(t, 0)
 	for _, team := range teams {
-		c.isGone(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: team.tenant}})
+		c.awaitDeletion(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: team.tenant}})
 	}
 	for _, team := range teams {
 		t.Run("the pool of "+team.tenant+" waits", func(t *testing.T) {
-			eventually(t, moments, "the pool to say why it stays", func(ctx context.Context) error {
+			awaitCondition(t, moments, "the pool to say why it stays", func(ctx context.Context) error {
 				pool := &v1alpha1.Pool{}
 				if err := c.admin.Get(ctx, client.ObjectKey{Name: team.pool}, pool); err != nil {
 					if apierrors.IsNotFound(err) {
@@ -57,19 +57,19 @@ func TestRestore(t *testing.T) {
 			})
 		})
 	}
-	seen.traffic.more(t, 20)
+	seen.traffic.awaitPlaced(t, 20)
 
 	// An object that is being deleted cannot be kept. Without its finalizer it is deleted at
 	// once, and the objects that croft made from it remain, as docs/how-to/backup.md explains.
 	for _, team := range teams {
-		c.kubectl(t, "", "patch", "pool", team.pool, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`).exits(t, 0)
+		c.runKubectl(t, "", "patch", "pool", team.pool, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`).expectExit(t, 0)
 	}
-	c.apply(t, file)
+	c.applyFile(t, file)
 	for _, team := range teams {
-		c.isReady(t, team.tenant)
-		create(t, c.member(t, team.group), nginx(team.tenant, trafficName+"again"))
+		c.awaitTenantReady(t, team.tenant)
+		createObjects(t, c.newMemberClient(t, team.group), newNginxPod(team.tenant, trafficName+"again"))
 	}
-	seen.sawNothingWrong(t)
-	c.attacksHold(t)
-	c.croft(t, "status").exits(t, 0)
+	seen.expectNoViolations(t)
+	c.expectWallsHold(t)
+	c.runCroft(t, "status").expectExit(t, 0)
 }

@@ -41,28 +41,28 @@ func TestRestoreEtcd(t *testing.T) {
 	t.Parallel() // it mostly waits
 	sandbox.Thorough(t)
 	c := startWithCroft(t)
-	file := example("two-tenants.yaml")
-	c.apply(t, file)
+	file := getExamplePath("two-tenants.yaml")
+	c.applyFile(t, file)
 	for _, team := range teams {
-		deployment, _ := nginxes(team.tenant, 2)
-		create(t, c.member(t, team.group), deployment)
+		deployment, _ := newNginxDeployment(team.tenant, 2)
+		createObjects(t, c.newMemberClient(t, team.group), deployment)
 	}
 	for _, team := range teams {
-		c.running(t, team.tenant, 2)
+		c.awaitRunningPods(t, team.tenant, 2)
 	}
 	snapshot := filepath.Join(t.TempDir(), "snapshot.db")
-	before := c.atWork(t)
-	c.etcdctl(t, "snapshot", "save", snapshot)
+	before := c.listWorkingPods(t)
+	c.runEtcdctl(t, "snapshot", "save", snapshot)
 
 	late := team{tenant: "tenant-late", pool: teams[1].pool, group: "team-late"}
-	later := write(t, strings.Replace(read(t, file), "      - {group: auditors, role: viewer}\n",
+	later := writeTempFile(t, strings.Replace(readRepositoryFile(t, file), "      - {group: auditors, role: viewer}\n",
 		"  "+late.tenant+": {pool: "+late.pool+", access: [{group: "+late.group+", role: operator}]}\n", 1))
 	work := func(t *testing.T) {
-		c.apply(t, later)
-		c.auditorsSee(t, false)
-		deployment, _ := nginxes(late.tenant, 1)
-		create(t, c.member(t, late.group), deployment)
-		c.running(t, late.tenant, 1)
+		c.applyFile(t, later)
+		c.awaitAuditorAccess(t, false)
+		deployment, _ := newNginxDeployment(late.tenant, 1)
+		createObjects(t, c.newMemberClient(t, late.group), deployment)
+		c.awaitRunningPods(t, late.tenant, 1)
 	}
 	work(t)
 
@@ -83,30 +83,30 @@ func TestRestoreEtcd(t *testing.T) {
 			if err := c.admin.Get(t.Context(), client.ObjectKey{Name: late.tenant}, &v1alpha1.Tenant{}); !apierrors.IsNotFound(err) {
 				t.Errorf("%s is there after the restore: %v", late.tenant, err)
 			}
-			c.auditorsSee(t, true)
+			c.awaitAuditorAccess(t, true)
 			for _, team := range teams {
-				c.bounces(t, team)
-				pod := nginx(team.tenant, "afterwards")
-				create(t, c.member(t, team.group), pod)
-				isPlaced(t, pod, v1alpha1.DefaultNodePoolKey, team.pool)
-				c.runs(t, pod)
-				c.remove(t, pod)
+				c.expectAttacksRefused(t, team)
+				pod := newNginxPod(team.tenant, "afterwards")
+				createObjects(t, c.newMemberClient(t, team.group), pod)
+				expectPlacement(t, pod, v1alpha1.DefaultNodePoolKey, team.pool)
+				c.awaitRunning(t, pod)
+				c.deleteObjects(t, pod)
 			}
-			c.attacksHold(t)
+			c.expectWallsHold(t)
 
 			if !with.operator {
-				c.resume(t)
+				c.resumeOperator(t)
 			}
 			work(t)
 			for _, team := range append(slices.Clone(teams), late) {
-				c.isReady(t, team.tenant)
+				c.awaitTenantReady(t, team.tenant)
 			}
-			c.attacksHold(t)
-			c.croft(t, "status").exits(t, 0)
-			c.isAtWork(t, before)
+			c.expectWallsHold(t)
+			c.runCroft(t, "status").expectExit(t, 0)
+			c.expectSamePods(t, before)
 		})
 	}
-	c.croft(t, "verify").exits(t, 0)
+	c.runCroft(t, "verify").expectExit(t, 0)
 }
 
 // restoreEtcd replaces etcd's data with a snapshot: the API server stops, then etcd; etcdutl
@@ -122,13 +122,13 @@ func (c *cluster) restoreEtcd(t *testing.T, snapshot string, bump int) {
 	// A member that has data ignores these addresses when it starts.
 	const peer = "https://localhost:2380"
 	data := filepath.Join(c.Dir, "etcd")
-	c.etcdTool(t, "etcdutl", "snapshot", "restore", snapshot, "--data-dir", data+".restored",
+	c.runEtcdTool(t, "etcdutl", "snapshot", "restore", snapshot, "--data-dir", data+".restored",
 		"--name", "sandbox", "--initial-cluster", "sandbox="+peer, "--initial-advertise-peer-urls", peer,
 		"--bump-revision", strconv.Itoa(bump), "--mark-compacted")
 	if err := errors.Join(os.RemoveAll(data), os.Rename(data+".restored", data)); err != nil {
 		t.Fatal(err)
 	}
-	end := c.attackAllTheTime(t, teams[0])
+	end := c.startAttack(t, teams[0])
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		if err := c.Start(name); err != nil {
 			t.Fatal(err)
@@ -137,24 +137,24 @@ func (c *cluster) restoreEtcd(t *testing.T, snapshot string, bump int) {
 	end()
 }
 
-// attackAllTheTime tries an attack until end is called, and until it was refused ten times. It
+// startAttack tries an attack until end is called, and until it was refused ten times. It
 // fails if the attack succeeds.
-func (c *cluster) attackAllTheTime(t *testing.T, team team) (end func()) {
+func (c *cluster) startAttack(t *testing.T, team team) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	member := c.member(t, team.group)
+	member := c.newMemberClient(t, team.group)
 	tried, refused := 0, make(chan struct{})
 	var attacks sync.WaitGroup
 	attacks.Go(func() {
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for answers := 0; ctx.Err() == nil; tried++ {
-			err := member.Create(ctx, nginx(team.tenant, "stowaway", tolerateEverything))
+			err := member.Create(ctx, newNginxPod(team.tenant, "stowaway", tolerateEverything))
 			switch {
 			case err == nil:
 				t.Error("a pod that tolerates everything got through while the API server started")
 				return
-			case refusal(err, byPlacement) == nil:
+			case checkRefusal(err, byPlacement) == nil:
 				if answers++; answers == 10 {
 					close(refused)
 				}
@@ -175,27 +175,27 @@ func (c *cluster) attackAllTheTime(t *testing.T, team team) (end func()) {
 	}
 }
 
-// bounces fails if an attack succeeds on one of the walls that are stored in etcd.
-func (c *cluster) bounces(t *testing.T, team team) {
+// expectAttacksRefused fails if an attack succeeds on one of the walls that are stored in etcd.
+func (c *cluster) expectAttacksRefused(t *testing.T, team team) {
 	t.Helper()
-	member := c.member(t, team.group)
-	isRefused(t, "a pod that tolerates everything",
-		member.Create(t.Context(), nginx(team.tenant, "stowaway", tolerateEverything)), byPlacement)
-	isRefused(t, "a NetworkPolicy that lets everybody in", member.Create(t.Context(), openHouse(team.tenant)), byFloor)
+	member := c.newMemberClient(t, team.group)
+	expectRefusal(t, "a pod that tolerates everything",
+		member.Create(t.Context(), newNginxPod(team.tenant, "stowaway", tolerateEverything)), byPlacement)
+	expectRefusal(t, "a NetworkPolicy that lets everybody in", member.Create(t.Context(), newOpenPolicy(team.tenant)), byFloor)
 	isolation := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: team.tenant, Name: network.IsolationPolicy}}
-	isRefused(t, "deleting croft's NetworkPolicy", member.Delete(t.Context(), isolation), byProtection)
+	expectRefusal(t, "deleting croft's NetworkPolicy", member.Delete(t.Context(), isolation), byProtection)
 	for _, other := range teams {
 		if other != team {
-			isForbidden(t, "reading another tenant's pods", member.List(t.Context(), &corev1.PodList{}, client.InNamespace(other.tenant)))
+			expectForbidden(t, "reading another tenant's pods", member.List(t.Context(), &corev1.PodList{}, client.InNamespace(other.tenant)))
 		}
 	}
 }
 
-// auditorsSee waits until the auditors' access to tenant-b is as given.
-func (c *cluster) auditorsSee(t *testing.T, want bool) {
+// awaitAuditorAccess waits until the auditors' access to tenant-b is as given.
+func (c *cluster) awaitAuditorAccess(t *testing.T, want bool) {
 	t.Helper()
-	auditor, namespace := c.member(t, "auditors"), teams[1].tenant
-	eventually(t, patience, fmt.Sprintf("auditors to see %s: %t", namespace, want), func(ctx context.Context) error {
+	auditor, namespace := c.newMemberClient(t, "auditors"), teams[1].tenant
+	awaitCondition(t, patience, fmt.Sprintf("auditors to see %s: %t", namespace, want), func(ctx context.Context) error {
 		err := auditor.List(ctx, &corev1.PodList{}, client.InNamespace(namespace))
 		if err != nil && !apierrors.IsForbidden(err) || (err == nil) != want {
 			return fmt.Errorf("they get %w", err)
@@ -204,51 +204,51 @@ func (c *cluster) auditorsSee(t *testing.T, want bool) {
 	})
 }
 
-// atWork returns the pods of the teams, by name, and their nodes.
-func (c *cluster) atWork(t testing.TB) map[string]string {
+// listWorkingPods returns the pods of the teams, by name, and their nodes.
+func (c *cluster) listWorkingPods(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, team := range teams {
-		for _, pod := range c.running(t, team.tenant, 2) {
+		for _, pod := range c.awaitRunningPods(t, team.tenant, 2) {
 			restarts := int32(0)
 			for _, status := range pod.Status.ContainerStatuses {
 				restarts += status.RestartCount
 			}
 			all["pod "+pod.Namespace+"/"+pod.Name] = fmt.Sprintf("%s on %s since %s, %d restarts", pod.UID, pod.Spec.NodeName, pod.Status.StartTime, restarts)
 			node := &corev1.Node{}
-			c.get(t, "", pod.Spec.NodeName, node)
+			c.getObject(t, "", pod.Spec.NodeName, node)
 			all["node "+node.Name] = string(node.UID)
 		}
 	}
 	return all
 }
 
-// isAtWork fails unless the same pods run on the same nodes.
-func (c *cluster) isAtWork(t testing.TB, before map[string]string) {
+// expectSamePods fails unless the same pods run on the same nodes.
+func (c *cluster) expectSamePods(t testing.TB, before map[string]string) {
 	t.Helper()
-	if after := c.atWork(t); !maps.Equal(before, after) {
+	if after := c.listWorkingPods(t); !maps.Equal(before, after) {
 		t.Errorf("other pods are at work than before: %v, %v", after, before)
 	}
 }
 
-// etcdctl runs etcdctl with the rights of the API server.
-func (c *cluster) etcdctl(t testing.TB, args ...string) {
+// runEtcdctl runs etcdctl with the rights of the API server.
+func (c *cluster) runEtcdctl(t testing.TB, args ...string) {
 	t.Helper()
 	etcd, err := c.Component("etcd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	pki := func(name string) string { return filepath.Join(c.Dir, "pki", name) }
-	c.etcdTool(t, "etcdctl", append([]string{"--endpoints", etcd.Address, "--cacert", pki("etcd-ca.crt"),
+	c.runEtcdTool(t, "etcdctl", append([]string{"--endpoints", etcd.Address, "--cacert", pki("etcd-ca.crt"),
 		"--cert", pki("kube-apiserver-etcd-client.crt"), "--key", pki("kube-apiserver-etcd-client.key")}, args...)...)
 }
 
-// etcdTool runs a program that `make etcd` builds.
-func (c *cluster) etcdTool(t testing.TB, name string, args ...string) {
+// runEtcdTool runs a program that `make etcd` builds.
+func (c *cluster) runEtcdTool(t testing.TB, name string, args ...string) {
 	t.Helper()
 	path, err := sandbox.FindTool(name)
 	if err != nil {
 		t.Fatalf("%v: run `make etcd`", err)
 	}
-	run(t, exec.CommandContext(t.Context(), path, args...), "").exits(t, 0)
+	runCommand(t, exec.CommandContext(t.Context(), path, args...), "").expectExit(t, 0)
 }

@@ -28,17 +28,17 @@ const prompt = time.Minute
 func TestScheduling(t *testing.T) {
 	sandbox.Thorough(t) // the walls' attacks test the constraints that slow a scheduler
 	t.Parallel()        // it mostly waits
-	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
-	c.estate = estateOf(t, c.file, read(t, c.file))
-	c.apply(t, c.file)
+	c := &twoTenants{cluster: startWithCroft(t), file: getExamplePath("two-tenants.yaml")}
+	c.estate = buildEstate(t, c.file, readRepositoryFile(t, c.file))
+	c.applyFile(t, c.file)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *twoTenants)
 	}{
-		{"AntiAffinity", schedulingAntiAffinity},
-		{"LabelOracle", schedulingLabelOracle},
-		{"ManyTerms", schedulingManyTerms},
-		{"Devices", schedulingDevices},
+		{"AntiAffinity", testSchedulingAntiAffinity},
+		{"LabelOracle", testSchedulingLabelOracle},
+		{"ManyTerms", testSchedulingManyTerms},
+		{"Devices", testSchedulingDevices},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
@@ -51,59 +51,59 @@ var (
 	byDevices  = attack.ByPolicy("croft-device-claims", "device-class")
 )
 
-// strangers selects every namespace but one.
-func strangers(namespace string) *metav1.LabelSelector {
+// selectOthers selects every namespace but one.
+func selectOthers(namespace string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{namespace}},
 	}}
 }
 
-// schedulingAntiAffinity tries to keep all pods of other tenants off all nodes: anti-affinity
+// testSchedulingAntiAffinity tries to keep all pods of other tenants off all nodes: anti-affinity
 // also applies to pods that are created later.
-func schedulingAntiAffinity(t *testing.T, c *twoTenants) {
-	repellent := nginx("tenant-a", "repellent", func(spec *corev1.PodSpec) {
+func testSchedulingAntiAffinity(t *testing.T, c *twoTenants) {
+	repellent := newNginxPod("tenant-a", "repellent", func(spec *corev1.PodSpec) {
 		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-				TopologyKey: corev1.LabelOSStable, NamespaceSelector: strangers("tenant-a"), LabelSelector: &metav1.LabelSelector{},
+				TopologyKey: corev1.LabelOSStable, NamespaceSelector: selectOthers("tenant-a"), LabelSelector: &metav1.LabelSelector{},
 			}},
 		}}
 	})
-	err := c.member(t, "team-a").Create(t.Context(), repellent)
-	isRefused(t, "anti-affinity to everybody else's pods", err, byAffinity)
+	err := c.newMemberClient(t, "team-a").Create(t.Context(), repellent)
+	expectRefusal(t, "anti-affinity to everybody else's pods", err, byAffinity)
 	if err == nil {
-		t.Cleanup(func() { c.remove(t, repellent) })
-		c.runs(t, repellent)
+		t.Cleanup(func() { c.deleteObjects(t, repellent) })
+		c.awaitRunning(t, repellent)
 	}
-	t.Logf("tenant-b's pod runs after %s", c.promptly(t, "tenant-b", "repelled"))
+	t.Logf("tenant-b's pod runs after %s", c.measurePodStart(t, "tenant-b", "repelled"))
 }
 
-// promptly creates a pod and returns the time until it ran.
-func (c *cluster) promptly(t testing.TB, namespace, name string) time.Duration {
+// measurePodStart creates a pod and returns the time until it ran.
+func (c *cluster) measurePodStart(t testing.TB, namespace, name string) time.Duration {
 	t.Helper()
-	pod, started := nginx(namespace, name), time.Now()
-	create(t, c.admin, pod)
-	t.Cleanup(func() { c.remove(t, pod) })
-	eventually(t, prompt, "pod "+namespace+"/"+name+" to run", func(ctx context.Context) error {
+	pod, started := newNginxPod(namespace, name), time.Now()
+	createObjects(t, c.admin, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
+	awaitCondition(t, prompt, "pod "+namespace+"/"+name+" to run", func(ctx context.Context) error {
 		live := &corev1.Pod{}
 		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(pod), live); err != nil {
 			return err
 		}
-		return runs(live)
+		return checkRunning(live)
 	})
 	return time.Since(started)
 }
 
-// schedulingLabelOracle tries to learn from the scheduler whether another tenant has a pod with
+// testSchedulingLabelOracle tries to learn from the scheduler whether another tenant has a pod with
 // a label: the attacker's pod is scheduled only if so.
-func schedulingLabelOracle(t *testing.T, c *twoTenants) {
-	secret := nginx("tenant-b", "secret")
+func testSchedulingLabelOracle(t *testing.T, c *twoTenants) {
+	secret := newNginxPod("tenant-b", "secret")
 	secret.Labels = map[string]string{"codename": "heron"}
-	create(t, c.admin, secret)
-	t.Cleanup(func() { c.remove(t, secret) })
-	c.runs(t, secret)
-	c.runs(t, c.started(t, "tenant-a", "neighbour")) // a node of the tenant's own, on which the attacker's pod can run
+	createObjects(t, c.admin, secret)
+	t.Cleanup(func() { c.deleteObjects(t, secret) })
+	c.awaitRunning(t, secret)
+	c.awaitRunning(t, c.createNginxPod(t, "tenant-a", "neighbour")) // a node of the tenant's own, on which the attacker's pod can run
 	for name, known := range map[string]bool{"heron": true, "stork": false} {
-		question := nginx("tenant-a", "question-"+name, func(spec *corev1.PodSpec) {
+		question := newNginxPod("tenant-a", "question-"+name, func(spec *corev1.PodSpec) {
 			spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 					TopologyKey: corev1.LabelOSStable, Namespaces: []string{"tenant-b"},
@@ -111,13 +111,13 @@ func schedulingLabelOracle(t *testing.T, c *twoTenants) {
 				}},
 			}}
 		})
-		err := c.member(t, "team-a").Create(t.Context(), question)
-		isRefused(t, "affinity to tenant-b's pods", err, byAffinity)
+		err := c.newMemberClient(t, "team-a").Create(t.Context(), question)
+		expectRefusal(t, "affinity to tenant-b's pods", err, byAffinity)
 		if err != nil {
 			continue
 		}
-		t.Cleanup(func() { c.remove(t, question) })
-		eventually(t, moments, "the scheduler to look at the question", func(ctx context.Context) error {
+		t.Cleanup(func() { c.deleteObjects(t, question) })
+		awaitCondition(t, moments, "the scheduler to look at the question", func(ctx context.Context) error {
 			live := &corev1.Pod{}
 			if err := c.admin.Get(ctx, client.ObjectKeyFromObject(question), live); err != nil {
 				return err
@@ -134,16 +134,16 @@ func schedulingLabelOracle(t *testing.T, c *twoTenants) {
 	}
 }
 
-func (c *cluster) started(t testing.TB, namespace, name string) *corev1.Pod {
+func (c *cluster) createNginxPod(t testing.TB, namespace, name string) *corev1.Pod {
 	t.Helper()
-	pod := nginx(namespace, name)
-	create(t, c.admin, pod)
-	t.Cleanup(func() { c.remove(t, pod) })
+	pod := newNginxPod(namespace, name)
+	createObjects(t, c.admin, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
 	return pod
 }
 
-// schedulingManyTerms makes the scheduler and Karpenter evaluate many terms for every pod.
-func schedulingManyTerms(t *testing.T, c *twoTenants) {
+// testSchedulingManyTerms makes the scheduler and Karpenter evaluate many terms for every pod.
+func testSchedulingManyTerms(t *testing.T, c *twoTenants) {
 	const pods = 150
 	terms := func(n int) func(*corev1.PodSpec) {
 		var all []corev1.PodAffinityTerm
@@ -156,31 +156,31 @@ func schedulingManyTerms(t *testing.T, c *twoTenants) {
 			spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: all}}
 		}
 	}
-	before := c.promptly(t, "tenant-b", "before")
-	member, most := c.member(t, "team-a"), 3000
-	err := member.Create(t.Context(), nginx("tenant-a", "many", terms(most)))
-	isRefused(t, "3,000 terms of anti-affinity", err, byTerms)
+	before := c.measurePodStart(t, "tenant-b", "before")
+	member, most := c.newMemberClient(t, "team-a"), 3000
+	err := member.Create(t.Context(), newNginxPod("tenant-a", "many", terms(most)))
+	expectRefusal(t, "3,000 terms of anti-affinity", err, byTerms)
 	if err != nil {
 		most = 10
 	}
 	for i := range pods {
-		pod := nginx("tenant-a", fmt.Sprintf("many-%d", i), terms(most), func(spec *corev1.PodSpec) {
+		pod := newNginxPod("tenant-a", fmt.Sprintf("many-%d", i), terms(most), func(spec *corev1.PodSpec) {
 			spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 		})
-		create(t, member, pod)
+		createObjects(t, member, pod)
 	}
 	t.Cleanup(func() {
 		if err := c.admin.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.Pod{}, client.InNamespace("tenant-a")); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Logf("tenant-b's pod runs after %s; it was %s before %d pods with %d terms", c.promptly(t, "tenant-b", "during"), before, pods, most)
+	t.Logf("tenant-b's pod runs after %s; it was %s before %d pods with %d terms", c.measurePodStart(t, "tenant-b", "during"), before, pods, most)
 }
 
-// schedulingDevices claims devices in ways that require a long search by the scheduler.
-func schedulingDevices(t *testing.T, c *twoTenants) {
+// testSchedulingDevices claims devices in ways that require a long search by the scheduler.
+func testSchedulingDevices(t *testing.T, c *twoTenants) {
 	const driver, devices = "gpu.example.com", 8
-	node := c.runs(t, c.started(t, "tenant-a", "first")).Spec.NodeName
+	node := c.awaitRunning(t, c.createNginxPod(t, "tenant-a", "first")).Spec.NodeName
 	slice := &resourcev1.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: node + "-gpus"},
 		Spec: resourcev1.ResourceSliceSpec{
@@ -196,77 +196,77 @@ func schedulingDevices(t *testing.T, c *twoTenants) {
 			CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "` + driver + `"`},
 		}}},
 	}
-	create(t, c.admin, class, slice)
-	t.Cleanup(func() { c.remove(t, class, slice) })
+	createObjects(t, c.admin, class, slice)
+	t.Cleanup(func() { c.deleteObjects(t, class, slice) })
 
-	c.runs(t, c.started(t, "tenant-b", "resident")) // so that tenant-b's pods need no new node
-	before := c.promptly(t, "tenant-b", "before-devices")
+	c.awaitRunning(t, c.createNginxPod(t, "tenant-b", "resident")) // so that tenant-b's pods need no new node
+	before := c.measurePodStart(t, "tenant-b", "before-devices")
 	const requests, alternatives = 9, 8
 	for i := range 3 {
-		claim := claimFor("tenant-a", fmt.Sprintf("slow-%d", i), firstOf(driver, requests, alternatives)...)
-		err := c.member(t, "team-a").Create(t.Context(), claim)
-		isRefused(t, "a claim of devices that nobody granted", err, byDevices)
+		claim := newResourceClaim("tenant-a", fmt.Sprintf("slow-%d", i), newAlternativeRequests(driver, requests, alternatives)...)
+		err := c.newMemberClient(t, "team-a").Create(t.Context(), claim)
+		expectRefusal(t, "a claim of devices that nobody granted", err, byDevices)
 		if err == nil {
-			c.claims(t, "team-a", "tenant-a", claim)
+			c.createClaimingPod(t, "team-a", "tenant-a", claim)
 		}
 	}
-	t.Logf("tenant-b's pod runs after %s; it was %s before", c.promptly(t, "tenant-b", "during-devices"), before)
+	t.Logf("tenant-b's pod runs after %s; it was %s before", c.measurePodStart(t, "tenant-b", "during-devices"), before)
 	if t.Failed() {
 		return
 	}
 
-	c.declare(t, "tenants:\n  granted: {pool: pool-a, access: [{group: team-granted, role: operator}], policy: {deviceClasses: ["+driver+"]}}\n")
-	member := c.member(t, "team-granted")
-	slow := claimFor("granted", "slow", firstOf(driver, requests, alternatives)...)
-	isRefused(t, "a claim with many requests and alternatives", member.Create(t.Context(), slow), attack.ByPolicy("croft-device-claims", "device-bounds"))
-	fine := claimFor("granted", "fine", exactlyOne(driver, "true"))
-	create(t, member, fine)
-	c.runs(t, c.claims(t, "team-granted", "granted", fine))
+	c.applyContent(t, "tenants:\n  granted: {pool: pool-a, access: [{group: team-granted, role: operator}], policy: {deviceClasses: ["+driver+"]}}\n")
+	member := c.newMemberClient(t, "team-granted")
+	slow := newResourceClaim("granted", "slow", newAlternativeRequests(driver, requests, alternatives)...)
+	expectRefusal(t, "a claim with many requests and alternatives", member.Create(t.Context(), slow), attack.ByPolicy("croft-device-claims", "device-bounds"))
+	fine := newResourceClaim("granted", "fine", newExactRequest(driver, "true"))
+	createObjects(t, member, fine)
+	c.awaitRunning(t, c.createClaimingPod(t, "team-granted", "granted", fine))
 	// This is the maximum that is admitted. The last of eight requests fits nowhere, so the
 	// scheduler tries every combination of the others.
 	for i := range 3 {
-		many, none := claimFor("granted", fmt.Sprintf("many-%d", i)), claimFor("granted", fmt.Sprintf("none-%d", i))
+		many, none := newResourceClaim("granted", fmt.Sprintf("many-%d", i)), newResourceClaim("granted", fmt.Sprintf("none-%d", i))
 		for range 4 {
-			many.Spec.Devices.Requests = append(many.Spec.Devices.Requests, exactlyOne(driver, "true"))
-			none.Spec.Devices.Requests = append(none.Spec.Devices.Requests, exactlyOne(driver, "true"))
+			many.Spec.Devices.Requests = append(many.Spec.Devices.Requests, newExactRequest(driver, "true"))
+			none.Spec.Devices.Requests = append(none.Spec.Devices.Requests, newExactRequest(driver, "true"))
 		}
-		none.Spec.Devices.Requests[3] = exactlyOne(driver, "false")
+		none.Spec.Devices.Requests[3] = newExactRequest(driver, "false")
 		for j := range 4 {
 			many.Spec.Devices.Requests[j].Name, none.Spec.Devices.Requests[j].Name = fmt.Sprint("r", j), fmt.Sprint("r", j)
 		}
-		create(t, member, many, none)
-		c.claims(t, "team-granted", "granted", many, none)
+		createObjects(t, member, many, none)
+		c.createClaimingPod(t, "team-granted", "granted", many, none)
 	}
-	t.Logf("tenant-b's pod runs after %s while the largest admissible claims wait; it was %s before", c.promptly(t, "tenant-b", "during-claims"), before)
+	t.Logf("tenant-b's pod runs after %s while the largest admissible claims wait; it was %s before", c.measurePodStart(t, "tenant-b", "during-claims"), before)
 }
 
-// claims creates a pod that uses claims, and deletes both when the test ends.
-func (c *cluster) claims(t testing.TB, group, namespace string, claims ...*resourcev1.ResourceClaim) *corev1.Pod {
+// createClaimingPod creates a pod that uses claims, and deletes both when the test ends.
+func (c *cluster) createClaimingPod(t testing.TB, group, namespace string, claims ...*resourcev1.ResourceClaim) *corev1.Pod {
 	t.Helper()
-	pod := nginx(namespace, claims[0].Name, func(spec *corev1.PodSpec) {
+	pod := newNginxPod(namespace, claims[0].Name, func(spec *corev1.PodSpec) {
 		for _, claim := range claims {
 			spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: claim.Name, ResourceClaimName: &claim.Name})
 		}
 	})
-	create(t, c.member(t, group), pod)
+	createObjects(t, c.newMemberClient(t, group), pod)
 	t.Cleanup(func() {
-		c.remove(t, pod)
+		c.deleteObjects(t, pod)
 		for _, claim := range claims {
-			c.remove(t, claim)
+			c.deleteObjects(t, claim)
 		}
 	})
 	return pod
 }
 
-func claimFor(namespace, name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+func newResourceClaim(namespace, name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
 	}
 }
 
-// firstOf returns requests with several alternatives each.
-func firstOf(class string, requests, alternatives int) []resourcev1.DeviceRequest {
+// newAlternativeRequests returns requests with several alternatives each.
+func newAlternativeRequests(class string, requests, alternatives int) []resourcev1.DeviceRequest {
 	var all []resourcev1.DeviceRequest
 	for r := range requests {
 		request := resourcev1.DeviceRequest{Name: fmt.Sprint("r", r)}
@@ -280,8 +280,8 @@ func firstOf(class string, requests, alternatives int) []resourcev1.DeviceReques
 	return all
 }
 
-// exactlyOne returns a request for one device that matches an expression.
-func exactlyOne(class, expression string) resourcev1.DeviceRequest {
+// newExactRequest returns a request for one device that matches an expression.
+func newExactRequest(class, expression string) resourcev1.DeviceRequest {
 	return resourcev1.DeviceRequest{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
 		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}},

@@ -22,9 +22,9 @@ import (
 // fails. It fails if one pod is created.
 func TestAttacksWhileServersFail(t *testing.T) {
 	sandbox.Thorough(t)
-	c := start(t, sandbox.Options{Components: sandbox.WithControllers, Croft: croftBinary(t), APIServers: 3, EtcdMembers: 3})
-	c.croft(t, "apply", "--wait=false", "-f", write(t, threeServers)).exits(t, 0)
-	c.isReady(t, "shop")
+	c := startSandbox(t, sandbox.Options{Components: sandbox.WithControllers, Croft: findCroftBinary(t), APIServers: 3, EtcdMembers: 3})
+	c.runCroft(t, "apply", "--wait=false", "-f", writeTempFile(t, threeServers)).expectExit(t, 0)
+	c.awaitTenantReady(t, "shop")
 
 	attackers := []*attacker{c.startAttacker(t, "kube-apiserver"), c.startAttacker(t, "kube-apiserver-2"), c.startAttacker(t, "kube-apiserver-3")}
 	nothing := func(string) error { return nil }
@@ -54,7 +54,7 @@ func TestAttacksWhileServersFail(t *testing.T) {
 		if err := fault.recover(fault.component); err != nil {
 			t.Fatal(err)
 		}
-		c.enforced(t, tenant, metav1.ConditionTrue)
+		c.awaitEnforced(t, tenant, metav1.ConditionTrue)
 		for _, a := range attackers {
 			a.awaitRefusal(t)
 		}
@@ -88,13 +88,13 @@ func (c *cluster) startAttacker(t *testing.T, server string) *attacker {
 	t.Cleanup(func() { stop(); done.Wait() })
 	done.Go(func() {
 		for tick := time.NewTicker(10 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-			a.count(to.Create(ctx, podOf("evil.example.org/app")))
+			a.countAnswer(to.Create(ctx, newPodWithImage("evil.example.org/app")))
 		}
 	})
 	return a
 }
 
-func (a *attacker) count(err error) {
+func (a *attacker) countAnswer(err error) {
 	switch {
 	case err == nil:
 		a.created.Add(1)

@@ -35,7 +35,7 @@ tenants: {shop: {pool: apps, policy: {registries: [r0.example.org]}}}
 // of the previous registry afterwards.
 func TestReadyAtEveryServer(t *testing.T) {
 	sandbox.EndToEnd(t)
-	c := start(t, sandbox.Options{Components: sandbox.WithControllers, Croft: croftBinary(t), APIServers: 3})
+	c := startSandbox(t, sandbox.Options{Components: sandbox.WithControllers, Croft: findCroftBinary(t), APIServers: 3})
 	names := []string{"kube-apiserver", "kube-apiserver-2", "kube-apiserver-3"}
 	servers := map[string]client.Client{}
 	for _, name := range names {
@@ -45,8 +45,8 @@ func TestReadyAtEveryServer(t *testing.T) {
 		}
 		servers[name] = newClient(t, config)
 	}
-	c.croft(t, "apply", "--wait=false", "-f", write(t, threeServers)).exits(t, 0)
-	c.isReady(t, "shop")
+	c.runCroft(t, "apply", "--wait=false", "-f", writeTempFile(t, threeServers)).expectExit(t, 0)
+	c.awaitTenantReady(t, "shop")
 
 	for i, step := range []struct {
 		disturb         func(server string) error
@@ -64,7 +64,7 @@ func TestReadyAtEveryServer(t *testing.T) {
 		tenant := c.allowRegistry(t, fmt.Sprintf("r%d.example.org", i+1))
 		changed := time.Now()
 		if step.disturb != nil {
-			condition := c.enforced(t, tenant, metav1.ConditionFalse)
+			condition := c.awaitEnforced(t, tenant, metav1.ConditionFalse)
 			if condition.Reason != v1alpha1.ReasonAPIServerBehind || !strings.Contains(condition.Message, step.message) {
 				t.Errorf("%s: the condition is %s: %s", step.server, condition.Reason, condition.Message)
 			}
@@ -74,10 +74,10 @@ func TestReadyAtEveryServer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.enforced(t, tenant, metav1.ConditionTrue)
+		c.awaitEnforced(t, tenant, metav1.ConditionTrue)
 		t.Logf("%s: Ready %s later", step.server, time.Since(changed).Round(time.Millisecond))
 		for name, server := range servers {
-			previous := podOf(fmt.Sprintf("r%d.example.org/app", i))
+			previous := newPodWithImage(fmt.Sprintf("r%d.example.org/app", i))
 			err := server.Create(t.Context(), previous, client.DryRunAll)
 			if !attack.ByPolicy(admissionpolicy.PodsPolicy, policy.RegistryRule).IsRefusal(err) {
 				t.Errorf("step %d: the tenant is Ready, and %s answers a pod of the previous registry with: %v", i, name, err)
@@ -98,8 +98,8 @@ func TestReadyAtEveryServer(t *testing.T) {
 func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, before, after string) time.Duration {
 	t.Helper()
 	for name, server := range servers {
-		eventually(t, moments, name+" to admit pods of "+before, func(ctx context.Context) error {
-			return server.Create(ctx, podOf(before+"/app"), client.DryRunAll)
+		awaitCondition(t, moments, name+" to admit pods of "+before, func(ctx context.Context) error {
+			return server.Create(ctx, newPodWithImage(before+"/app"), client.DryRunAll)
 		})
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, 
 		all.Go(func() {
 			for tick := time.NewTicker(5 * time.Millisecond); ctx.Err() == nil; <-tick.C {
 				sent := time.Now()
-				if server.Create(ctx, podOf(before+"/app"), client.DryRunAll) == nil {
+				if server.Create(ctx, newPodWithImage(before+"/app"), client.DryRunAll) == nil {
 					mu.Lock()
 					if sent.After(last) {
 						last = sent
@@ -130,7 +130,7 @@ func (c *cluster) measureWindow(t *testing.T, servers map[string]client.Client, 
 		t.Fatal(err)
 	}
 	written := time.Now()
-	c.enforced(t, tenant, metav1.ConditionTrue)
+	c.awaitEnforced(t, tenant, metav1.ConditionTrue)
 	stop()
 	all.Wait()
 	return max(last.Sub(written), 0)
@@ -142,16 +142,16 @@ func (c *cluster) allowRegistry(t testing.TB, registry string) *v1alpha1.Tenant 
 	t.Helper()
 	tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	patch := fmt.Sprintf(`{"spec": {"policy": {"registries": [%q]}}}`, registry)
-	eventually(t, moments, "the change of the tenant", func(ctx context.Context) error {
+	awaitCondition(t, moments, "the change of the tenant", func(ctx context.Context) error {
 		return c.admin.Patch(ctx, tenant, client.RawPatch("application/merge-patch+json", []byte(patch)))
 	})
 	return tenant
 }
 
-// enforced waits until the operator has observed this generation of a tenant and Enforced
+// awaitEnforced waits until the operator has observed this generation of a tenant and Enforced
 // has a status, and returns the condition. If it is to be False, the tenant must not be
 // Ready before.
-func (c *cluster) enforced(t testing.TB, tenant *v1alpha1.Tenant, status metav1.ConditionStatus) (condition *metav1.Condition) {
+func (c *cluster) awaitEnforced(t testing.TB, tenant *v1alpha1.Tenant, status metav1.ConditionStatus) (condition *metav1.Condition) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, moments, true, func(ctx context.Context) (bool, error) {
 		now := &v1alpha1.Tenant{}
@@ -174,8 +174,8 @@ func (c *cluster) enforced(t testing.TB, tenant *v1alpha1.Tenant, status metav1.
 	return condition
 }
 
-// podOf returns a pod with an image, in the namespace shop.
-func podOf(image string) *corev1.Pod {
+// newPodWithImage returns a pod with an image, in the namespace shop.
+func newPodWithImage(image string) *corev1.Pod {
 	spec := attack.NewPodSpec()
 	spec.Containers[0].Image = image
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", GenerateName: "previous-"}, Spec: spec}

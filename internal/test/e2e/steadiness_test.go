@@ -22,17 +22,17 @@ type steadiness struct {
 	stops []func()
 }
 
-// steady starts to watch all pods and nodes. None may be deleted, restart or move.
-func (c *cluster) steady(t *testing.T) *steadiness {
+// watchSteadiness starts to watch all pods and nodes. None may be deleted, restart or move.
+func (c *cluster) watchSteadiness(t *testing.T) *steadiness {
 	t.Helper()
 	s := &steadiness{there: map[types.UID]string{}}
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.NodeList{}} {
-		s.stops = append(s.stops, sandbox.Watch(t, c.Config, list, s.see))
+		s.stops = append(s.stops, sandbox.Watch(t, c.Config, list, s.recordEvent))
 	}
 	return s
 }
 
-func (s *steadiness) see(event watch.EventType, o client.Object) {
+func (s *steadiness) recordEvent(event watch.EventType, o client.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pod, isPod := o.(*corev1.Pod)
@@ -65,8 +65,8 @@ func (s *steadiness) see(event watch.EventType, o client.Object) {
 	}
 }
 
-// end stops the watches and fails the test if a pod or node has changed.
-func (s *steadiness) end(t *testing.T) {
+// expectSteady stops the watches and fails the test if a pod or node has changed.
+func (s *steadiness) expectSteady(t *testing.T) {
 	t.Helper()
 	for _, stop := range s.stops {
 		stop()

@@ -25,7 +25,7 @@ import (
 // testSteadyState fails if apply or the operator changes objects that are up to date: for
 // example because a status contains the time, or because two of them write a value differently.
 func testSteadyState(t *testing.T, c *twoTenants) {
-	printed := c.apply(t, c.file).stdout
+	printed := c.applyFile(t, c.file).stdout
 	for line := range strings.Lines(printed) {
 		if !strings.HasSuffix(line, " unchanged\n") {
 			t.Errorf("applying the same file once more: %s", line)
@@ -36,24 +36,24 @@ func testSteadyState(t *testing.T, c *twoTenants) {
 		t.Errorf("%d lines, want one for each of the %d objects that are declared:\n%s", lines, declared, printed)
 	}
 
-	c.isIdle(t)
-	before, tenants := c.revisions(t), c.tenants(t)
+	c.awaitIdleOperator(t)
+	before, tenants := c.listRevisions(t), c.listTenants(t)
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
 	}
-	c.resume(t)
-	areSame(t, "after a restart of the operator", before, c.revisions(t))
+	c.resumeOperator(t)
+	expectSame(t, "after a restart of the operator", before, c.listRevisions(t))
 	if t.Failed() {
-		t.Logf("Tenants (-before the restart +after):\n%s", cmp.Diff(tenants, c.tenants(t)))
+		t.Logf("Tenants (-before the restart +after):\n%s", cmp.Diff(tenants, c.listTenants(t)))
 	}
 }
 
-// revisions returns a value for each object of croft and each declared object that changes when
+// listRevisions returns a value for each object of croft and each declared object that changes when
 // the object is written.
-func (c *twoTenants) revisions(t testing.TB) map[apply.Ref]string {
+func (c *twoTenants) listRevisions(t testing.TB) map[apply.Ref]string {
 	t.Helper()
 	all := map[apply.Ref]string{}
-	for _, found := range []things{c.everything(t, ours), c.declared(t)} {
+	for _, found := range []things{c.listEverything(t, ours), c.listDeclared(t)} {
 		for ref, o := range found {
 			all[ref] = "revision " + o.ResourceVersion
 			// Karpenter updates the NodePool's status, and kube-controller-manager the
@@ -66,11 +66,11 @@ func (c *twoTenants) revisions(t testing.TB) map[apply.Ref]string {
 	return all
 }
 
-// declared returns the Platform, the Pools and the Tenants.
-func (c *cluster) declared(t testing.TB) things {
+// listDeclared returns the Platform, the Pools and the Tenants.
+func (c *cluster) listDeclared(t testing.TB) things {
 	t.Helper()
 	declared := things{}
-	for ref, o := range c.everything(t) {
+	for ref, o := range c.listEverything(t) {
 		if ref.Group == "croft.dev" && ref.Kind != "TenantRules" {
 			declared[ref] = o
 		}
@@ -78,33 +78,34 @@ func (c *cluster) declared(t testing.TB) things {
 	return declared
 }
 
-// resume starts the sandbox's operator again, and waits until it has reconciled all declared
-// objects. It keeps no state, so at the end it probes the walls again, by dry runs of pods.
-func (c *cluster) resume(t testing.TB) {
+// resumeOperator starts the sandbox's operator again, and waits until it has reconciled all
+// declared objects. It keeps no state, so at the end it probes the walls again, by dry runs of
+// pods.
+func (c *cluster) resumeOperator(t testing.TB) {
 	t.Helper()
-	namespaces, err := c.tenantNamespaces(t.Context())
+	namespaces, err := c.listTenantNamespaces(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := c.probes(t.Context())
+	before, err := c.countProbes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Start("croft"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "croft to try a pod in each tenant's namespace", func(ctx context.Context) error {
-		now, err := c.probes(ctx)
+	awaitCondition(t, patience, "croft to try a pod in each tenant's namespace", func(ctx context.Context) error {
+		now, err := c.countProbes(ctx)
 		if tried := now - before; err == nil && tried < float64(len(namespaces)) {
 			err = fmt.Errorf("it has tried %v in %d namespaces", tried, len(namespaces))
 		}
 		return err
 	})
-	c.isIdle(t)
+	c.awaitIdleOperator(t)
 }
 
-// probes returns the number of pods created in dry runs, from the API server's metrics.
-func (c *cluster) probes(ctx context.Context) (float64, error) {
+// countProbes returns the number of pods created in dry runs, from the API server's metrics.
+func (c *cluster) countProbes(ctx context.Context) (float64, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(c.Config)
 	if err != nil {
 		return 0, err
@@ -113,22 +114,22 @@ func (c *cluster) probes(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return metrics(page).sum("apiserver_request_total", `dry_run="All"`, `resource="pods"`, `verb="POST"`)
+	return metrics(page).sumSeries("apiserver_request_total", `dry_run="All"`, `resource="pods"`, `verb="POST"`)
 }
 
-// isIdle waits until the sandbox's operator has no work left.
-func (c *cluster) isIdle(t testing.TB) {
+// awaitIdleOperator waits until the sandbox's operator has no work left.
+func (c *cluster) awaitIdleOperator(t testing.TB) {
 	t.Helper()
-	eventually(t, patience, "the operator to be idle", func(ctx context.Context) error {
-		metrics, err := c.metrics(ctx)
+	awaitCondition(t, patience, "the operator to be idle", func(ctx context.Context) error {
+		metrics, err := c.readMetrics(ctx)
 		if err != nil {
 			return err
 		}
-		waiting, err := metrics.sum("workqueue_depth")
+		waiting, err := metrics.sumSeries("workqueue_depth")
 		if err != nil {
 			return err
 		}
-		working, err := metrics.sum("controller_runtime_active_workers")
+		working, err := metrics.sumSeries("controller_runtime_active_workers")
 		if err == nil && waiting+working > 0 {
 			err = fmt.Errorf("%v things are left to do", waiting+working)
 		}
@@ -139,8 +140,8 @@ func (c *cluster) isIdle(t testing.TB) {
 // metrics is a page in the Prometheus text format.
 type metrics string
 
-// metrics reads the metrics of the sandbox's operator.
-func (c *cluster) metrics(ctx context.Context) (metrics, error) {
+// readMetrics reads the metrics of the sandbox's operator.
+func (c *cluster) readMetrics(ctx context.Context) (metrics, error) {
 	var ports map[string]int
 	content, err := os.ReadFile(filepath.Join(c.Dir, "ports.json"))
 	if err != nil {
@@ -162,9 +163,9 @@ func (c *cluster) metrics(ctx context.Context) (metrics, error) {
 	return metrics(page), err
 }
 
-// sum adds up the series of a metric that have all of the labels. A metric without any series
+// sumSeries adds up the series of a metric that have all of the labels. A metric without any series
 // is an error: after a change of its name the sum would always be 0.
-func (m metrics) sum(name string, labels ...string) (float64, error) {
+func (m metrics) sumSeries(name string, labels ...string) (float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(string(m)))
 	if err != nil {

@@ -23,11 +23,11 @@ import (
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
-// idToken returns the machine's ID token, which kubectl obtains in the same way.
-func (m *machine) idToken(t testing.TB) string {
+// getIDToken returns the machine's ID token, which kubectl obtains in the same way.
+func (m *machine) getIDToken(t testing.TB) string {
 	t.Helper()
 	var credential clientauthenticationv1.ExecCredential
-	if err := json.Unmarshal([]byte(m.croft(t, "login", "get-token").exits(t, 0).stdout), &credential); err != nil {
+	if err := json.Unmarshal([]byte(m.runCroft(t, "login", "get-token").expectExit(t, 0).stdout), &credential); err != nil {
 		t.Fatal(err)
 	}
 	return credential.Status.Token
@@ -60,11 +60,11 @@ type sweptRequest struct {
 	verb                sweptVerb
 }
 
-// sweep sends a request with every verb for every kind that the cluster serves: in one of the
+// runSweep sends a request with every verb for every kind that the cluster serves: in one of the
 // user's namespaces, in namespaces of others and, for cluster-scoped kinds, in the cluster. It
 // returns the number of requests, and the requests that were not refused although the
 // operator's role does not allow them in the user's own namespace.
-func (p *proxiedCluster) sweep(t testing.TB, u testUser) (tried int, problems []string) {
+func (p *proxiedCluster) runSweep(t testing.TB, u testUser) (tried int, problems []string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{}
 	if err := p.admin.Get(t.Context(), client.ObjectKey{Name: identity.ClusterRoleName(v1alpha1.RoleOperator)}, role); err != nil {
@@ -81,26 +81,26 @@ func (p *proxiedCluster) sweep(t testing.TB, u testUser) (tried int, problems []
 		}
 		for i := range list.APIResources {
 			served := &list.APIResources[i]
-			for _, r := range sweptRequests(version, served) {
-				if r.allowed(role) {
+			for _, r := range buildSweptRequests(version, served) {
+				if r.isAllowed(role) {
 					continue
 				}
 				tried++
-				if err := r.send(t, u); !apierrors.IsForbidden(err) {
+				if err := r.sendRequest(t, u); !apierrors.IsForbidden(err) {
 					problems = append(problems, fmt.Sprintf("%s is not refused: %v", r, err))
 				}
 			}
 			if served.Namespaced && slices.Contains(served.Verbs, "list") {
 				tried++
-				problems = append(problems, u.listsOnlyOwn(t, version, served.Name)...)
+				problems = append(problems, u.findForeignObjects(t, version, served.Name)...)
 			}
 		}
 	}
 	return tried, problems
 }
 
-// sweptRequests returns the requests of a sweep for a kind or a subresource.
-func sweptRequests(version schema.GroupVersion, served *metav1.APIResource) (requests []sweptRequest) {
+// buildSweptRequests returns the requests of a sweep for a kind or a subresource.
+func buildSweptRequests(version schema.GroupVersion, served *metav1.APIResource) (requests []sweptRequest) {
 	namespaces := []string{""}
 	if served.Namespaced {
 		namespaces = []string{ownNamespace, otherNamespace, metav1.NamespaceSystem, v1alpha1.SystemNamespace}
@@ -116,15 +116,15 @@ func sweptRequests(version schema.GroupVersion, served *metav1.APIResource) (req
 }
 
 // filtered are the resources whose lists the proxy filters for all members of a tenant;
-// proxyTenancy checks their content.
+// testProxyTenancy checks their content.
 var filtered = []schema.GroupResource{
 	{Resource: "namespaces"}, {Resource: "nodes"},
 	{Group: v1alpha1.GroupVersion.Group, Resource: "pools"}, {Group: v1alpha1.GroupVersion.Group, Resource: "tenants"},
 }
 
-// allowed reports whether the user may send a request: by the role in their own namespace, or
+// isAllowed reports whether the user may send a request: by the role in their own namespace, or
 // because every user may, such as the list of namespaces, which the proxy filters.
-func (r sweptRequest) allowed(role *rbacv1.ClusterRole) bool {
+func (r sweptRequest) isAllowed(role *rbacv1.ClusterRole) bool {
 	if r.namespace == ownNamespace {
 		covered, _ := validation.Covers(role.Rules, []rbacv1.PolicyRule{{
 			APIGroups: []string{r.version.Group}, Resources: []string{r.resource}, Verbs: []string{r.verb.name},
@@ -139,9 +139,9 @@ func (r sweptRequest) allowed(role *rbacv1.ClusterRole) bool {
 		slices.Contains(filtered, schema.GroupResource{Group: r.version.Group, Resource: r.resource})
 }
 
-func (r sweptRequest) send(t testing.TB, u testUser) error {
+func (r sweptRequest) sendRequest(t testing.TB, u testUser) error {
 	t.Helper()
-	request := u.client.Discovery().RESTClient().Verb(r.verb.method).AbsPath(pathOf(r.version, r.resource, r.namespace, r.verb.named))
+	request := u.client.Discovery().RESTClient().Verb(r.verb.method).AbsPath(buildPath(r.version, r.resource, r.namespace, r.verb.named))
 	if name := r.verb.parameter[0]; name != "" {
 		request.Param(name, r.verb.parameter[1])
 	}
@@ -165,11 +165,11 @@ func (r sweptRequest) String() string {
 	return fmt.Sprintf("%s %s.%s in namespace %q", r.verb.name, r.resource, r.version.Group, r.namespace)
 }
 
-// listsOnlyOwn lists a kind in all namespaces, and reports objects of other users' namespaces.
-// The request may also be refused.
-func (u testUser) listsOnlyOwn(t testing.TB, version schema.GroupVersion, resource string) (problems []string) {
+// findForeignObjects lists a kind in all namespaces, and reports objects of other users'
+// namespaces. The request may also be refused.
+func (u testUser) findForeignObjects(t testing.TB, version schema.GroupVersion, resource string) (problems []string) {
 	t.Helper()
-	content, err := u.client.Discovery().RESTClient().Get().AbsPath(pathOf(version, resource, "", false)).Do(t.Context()).Raw()
+	content, err := u.client.Discovery().RESTClient().Get().AbsPath(buildPath(version, resource, "", false)).Do(t.Context()).Raw()
 	if apierrors.IsForbidden(err) {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (u testUser) listsOnlyOwn(t testing.TB, version schema.GroupVersion, resour
 	return problems
 }
 
-func pathOf(version schema.GroupVersion, resource, namespace string, named bool) string {
+func buildPath(version schema.GroupVersion, resource, namespace string, named bool) string {
 	path := "/apis/" + version.String()
 	if version.Group == "" {
 		path = "/api/" + version.Version

@@ -35,9 +35,9 @@ type twoTenants struct {
 
 func TestTwoTenants(t *testing.T) {
 	t.Parallel() // it mostly waits
-	c := &twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}
-	c.estate = estateOf(t, c.file, read(t, c.file))
-	c.apply(t, c.file)
+	c := &twoTenants{cluster: startWithCroft(t), file: getExamplePath("two-tenants.yaml")}
+	c.estate = buildEstate(t, c.file, readRepositoryFile(t, c.file))
+	c.applyFile(t, c.file)
 
 	for _, test := range []struct {
 		name string
@@ -70,15 +70,15 @@ func TestTwoTenants(t *testing.T) {
 // or if roles do not let a team run its workloads.
 func testPlacement(t *testing.T, c *twoTenants) {
 	for _, team := range teams {
-		deployment, service := nginxes(team.tenant, 3)
-		create(t, c.member(t, team.group), deployment, service)
+		deployment, service := newNginxDeployment(team.tenant, 3)
+		createObjects(t, c.newMemberClient(t, team.group), deployment, service)
 	}
 	for _, team := range teams {
-		for _, pod := range c.running(t, team.tenant, 3) {
-			isPlaced(t, &pod, c.estate.Platform.NodePoolKey, team.pool)
-			c.runsOn(t, c.estate, &pod, team.pool)
+		for _, pod := range c.awaitRunningPods(t, team.tenant, 3) {
+			expectPlacement(t, &pod, c.estate.Platform.NodePoolKey, team.pool)
+			c.expectPool(t, c.estate, &pod, team.pool)
 		}
-		c.serves(t, team.tenant, "nginx", 3)
+		c.awaitEndpoints(t, team.tenant, "nginx", 3)
 	}
 }
 
@@ -87,26 +87,26 @@ func testPlacement(t *testing.T, c *twoTenants) {
 func testInstanceTypeAndScaleIn(t *testing.T, c *twoTenants) {
 	const want = "m5.large"
 	a := teams[0]
-	pod := nginx(a.tenant, "choosy", wantInstanceType(want))
-	create(t, c.member(t, a.group), pod)
+	pod := newNginxPod(a.tenant, "choosy", requireInstanceType(want))
+	createObjects(t, c.newMemberClient(t, a.group), pod)
 
-	pod = c.runs(t, pod)
-	isPlaced(t, pod, c.estate.Platform.NodePoolKey, a.pool)
-	node := c.runsOn(t, c.estate, pod, a.pool)
+	pod = c.awaitRunning(t, pod)
+	expectPlacement(t, pod, c.estate.Platform.NodePoolKey, a.pool)
+	node := c.expectPool(t, c.estate, pod, a.pool)
 	if got := node.Labels[corev1.LabelInstanceTypeStable]; got != want {
 		t.Errorf("the pod runs on a %s, and asked for %s", got, want)
 	}
 
-	c.remove(t, pod)
-	c.isGone(t, node)
+	c.deleteObjects(t, pod)
+	c.awaitDeletion(t, node)
 }
 
 // testSystemNamespaces fails if a policy selects more than tenants' namespaces, or if croft
 // writes anything outside of them.
 func testSystemNamespaces(t *testing.T, c *twoTenants) {
-	pod := nginx(metav1.NamespaceDefault, "bystander")
-	create(t, c.admin, pod)
-	t.Cleanup(func() { c.remove(t, pod) })
+	pod := newNginxPod(metav1.NamespaceDefault, "bystander")
+	createObjects(t, c.admin, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
 	if len(pod.Spec.NodeSelector) > 0 {
 		t.Errorf("a pod in default got the nodeSelector %v", pod.Spec.NodeSelector)
 	}
@@ -116,14 +116,14 @@ func testSystemNamespaces(t *testing.T, c *twoTenants) {
 		}
 	}
 
-	made := c.everything(t, ours)
+	made := c.listEverything(t, ours)
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		var namespace corev1.Namespace
-		c.get(t, "", name, &namespace)
-		if marks := marksOf(&namespace); len(marks) > 0 {
+		c.getObject(t, "", name, &namespace)
+		if marks := listMarks(&namespace); len(marks) > 0 {
 			t.Errorf("namespace %s is marked %v", name, marks)
 		}
-		created := made.in(name).only(func(ref apply.Ref) bool {
+		created := made.selectNamespace(name).selectObjects(func(ref apply.Ref) bool {
 			// The operator's right to read the addresses of the API servers.
 			return ref.Namespace != metav1.NamespaceDefault || ref.Name != v1alpha1.ManagedBy || !strings.HasPrefix(ref.Kind, "Role")
 		})
@@ -133,10 +133,10 @@ func testSystemNamespaces(t *testing.T, c *twoTenants) {
 	}
 }
 
-// serves waits until a Service has n endpoints.
-func (c *cluster) serves(t testing.TB, namespace, service string, n int) {
+// awaitEndpoints waits until a Service has n endpoints.
+func (c *cluster) awaitEndpoints(t testing.TB, namespace, service string, n int) {
 	t.Helper()
-	eventually(t, patience, fmt.Sprintf("service %s/%s to have %d endpoints", namespace, service, n), func(ctx context.Context) error {
+	awaitCondition(t, patience, fmt.Sprintf("service %s/%s to have %d endpoints", namespace, service, n), func(ctx context.Context) error {
 		var slices discoveryv1.EndpointSliceList
 		err := c.admin.List(ctx, &slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service})
 		have := 0
@@ -150,9 +150,9 @@ func (c *cluster) serves(t testing.TB, namespace, service string, n int) {
 	})
 }
 
-// remove deletes a test's objects. It also works in clean-ups, when the test's own context is
-// cancelled.
-func (c *cluster) remove(t testing.TB, objects ...client.Object) {
+// deleteObjects deletes a test's objects. It also works in clean-ups, when the test's own context
+// is cancelled.
+func (c *cluster) deleteObjects(t testing.TB, objects ...client.Object) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()

@@ -28,8 +28,8 @@ import (
 // formerRepository is the repository of the releases' images, which are never pulled.
 const formerRepository = "registry.example.org/croft"
 
-// upgrading is a cluster with a release of croft and running tenants.
-type upgrading struct {
+// upgradeCluster is a cluster with a release of croft and running tenants.
+type upgradeCluster struct {
 	*cluster
 	old    *release
 	estate *estate.Estate
@@ -50,15 +50,15 @@ func TestUpgrade(t *testing.T) {
 	}
 	for _, way := range []struct {
 		name string
-		way  way
-	}{{"helm", byHelm{}}, {"croft install", byCommand{}}} {
+		way  installer
+	}{{"helm", helmInstaller{}}, {"croft install", commandInstaller{}}} {
 		for _, entry := range kept {
 			t.Run(entry.Name()+" by "+way.name, func(t *testing.T) {
-				upgradeAndBack(t, released(t, entry.Name()), way.way)
+				upgradeAndRollBack(t, readRelease(t, entry.Name()), way.way)
 			})
 		}
 		t.Run(neverReleased+" by "+way.name, func(t *testing.T) {
-			u := upgradeAndBack(t, former(t, released(t, kept[0].Name())), way.way)
+			u := upgradeAndRollBack(t, deriveFormerRelease(t, readRelease(t, kept[0].Name())), way.way)
 			if way.name == "helm" {
 				t.Run("the observer notices", func(t *testing.T) { testObserver(t, u) })
 			}
@@ -66,121 +66,121 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// way is a way to install croft.
-type way interface {
-	// install installs the release and its declared objects.
-	install(t *testing.T, u *upgrading)
-	// upgrade upgrades to this croft.
-	upgrade(t *testing.T, u *upgrading)
-	// back rolls back to the release.
-	back(t *testing.T, u *upgrading)
+// installer is a way to install croft.
+type installer interface {
+	// installRelease installs the release and its declared objects.
+	installRelease(t *testing.T, u *upgradeCluster)
+	// upgradeRelease upgrades to this croft.
+	upgradeRelease(t *testing.T, u *upgradeCluster)
+	// rollBackRelease rolls back to the release.
+	rollBackRelease(t *testing.T, u *upgradeCluster)
 }
 
-func upgradeAndBack(t *testing.T, old *release, by way) *upgrading {
-	u := &upgrading{
-		cluster: start(t, sandbox.Options{}), old: old,
-		estate: estateOf(t, "croft.yaml", old.values),
+func upgradeAndRollBack(t *testing.T, old *release, by installer) *upgradeCluster {
+	u := &upgradeCluster{
+		cluster: startSandbox(t, sandbox.Options{}), old: old,
+		estate: buildEstate(t, "croft.yaml", old.values),
 	}
 	u.env = append(u.env, "KUBECONFIG="+u.Kubeconfig)
 	// The sandbox comes with this version's CRDs.
-	u.kubectl(t, "", append([]string{"delete", "crd"}, croftKinds(t)...)...).exits(t, 0)
+	u.runKubectl(t, "", append([]string{"delete", "crd"}, listChartKinds(t)...)...).expectExit(t, 0)
 	u.pods = u.runPods(t, formerRepository+":"+old.version)
-	by.install(t, u)
-	old.operate(t, u.cluster)
+	by.installRelease(t, u)
+	old.applyWalls(t, u.cluster)
 	for _, team := range teams {
-		u.placesPods(t, team.tenant, u.estate.Platform.NodePoolKey, team.pool)
-		deployment, _ := nginxes(team.tenant, 2)
+		u.awaitPlacement(t, team.tenant, u.estate.Platform.NodePoolKey, team.pool)
+		deployment, _ := newNginxDeployment(team.tenant, 2)
 		u.createSoon(t, team.group, deployment)
 	}
 	for _, team := range teams {
-		u.running(t, team.tenant, 2)
-		u.refusesSoon(t, team)
+		u.awaitRunningPods(t, team.tenant, 2)
+		u.awaitWalls(t, team)
 	}
-	today := refsOf(wall.Objects(u.estate))
-	if old.version == neverReleased && (len(beyond(old.refs(), today)) == 0 || len(beyond(today, old.refs())) == 0) {
+	today := listRefs(wall.Objects(u.estate))
+	if old.version == neverReleased && (len(subtractRefs(old.listRefs(), today)) == 0 || len(subtractRefs(today, old.listRefs())) == 0) {
 		t.Fatalf("an upgrade from %s adds or deletes nothing", old.version)
 	}
 
-	seen := u.observe(t, u.estate)
-	by.upgrade(t, u)
+	seen := u.startObserver(t, u.estate)
+	by.upgradeRelease(t, u)
 	for _, team := range teams {
-		u.isReady(t, team.tenant)
+		u.awaitTenantReady(t, team.tenant)
 	}
-	eventually(t, patience, "the walls to be this version's alone", func(ctx context.Context) error {
-		if said := u.croft(t, "status"); said.status != 0 {
+	awaitCondition(t, patience, "the walls to be this version's alone", func(ctx context.Context) error {
+		if said := u.runCroft(t, "status"); said.status != 0 {
 			return errors.New(said.String())
 		}
-		return u.stand(ctx, today, old.refs())
+		return u.checkObjects(ctx, today, old.listRefs())
 	})
-	if u.missing(t) {
+	if u.isFieldMissing(t) {
 		t.Error("croft's kinds are as they were")
 	}
-	u.attacksHold(t)
+	u.expectWallsHold(t)
 	t.Logf("upgraded from %s", old.version)
-	seen.traffic.more(t, 50)
+	seen.traffic.awaitPlaced(t, 50)
 
-	by.back(t, u)
-	u.operatorGone(t)
-	old.operate(t, u.cluster)
-	eventually(t, patience, "the walls to be the release's alone", func(ctx context.Context) error {
-		return u.stand(ctx, old.refs(), today)
+	by.rollBackRelease(t, u)
+	u.awaitOperatorStopped(t)
+	old.applyWalls(t, u.cluster)
+	awaitCondition(t, patience, "the walls to be the release's alone", func(ctx context.Context) error {
+		return u.checkObjects(ctx, old.listRefs(), today)
 	})
-	if u.missing(t) {
+	if u.isFieldMissing(t) {
 		t.Error("croft's kinds are older than what is stored")
 	}
-	seen.traffic.more(t, 50)
-	seen.sawNothingWrong(t)
+	seen.traffic.awaitPlaced(t, 50)
+	seen.expectNoViolations(t)
 	return u
 }
 
 // createSoon creates an object as a member of a group, as soon as croft has given the group
 // access.
-func (u *upgrading) createSoon(t testing.TB, group string, o client.Object) {
+func (u *upgradeCluster) createSoon(t testing.TB, group string, o client.Object) {
 	t.Helper()
-	member := u.member(t, group)
-	eventually(t, patience, group+" to be let in", func(ctx context.Context) error {
+	member := u.newMemberClient(t, group)
+	awaitCondition(t, patience, group+" to be let in", func(ctx context.Context) error {
 		return member.Create(ctx, o.DeepCopyObject().(client.Object))
 	})
 }
 
-// refusesSoon waits until the release's walls are in force. The test acts in place of the release's operator, and gives
+// awaitWalls waits until the release's walls are in force. The test acts in place of the release's operator, and gives
 // access without this wait, while the API server compiles policies for seconds.
-func (u *upgrading) refusesSoon(t testing.TB, of team) {
+func (u *upgradeCluster) awaitWalls(t testing.TB, of team) {
 	t.Helper()
-	member := u.member(t, of.group)
-	eventually(t, patience, "the walls of "+of.tenant+" to be in force", func(ctx context.Context) error {
-		return refusal(member.Create(ctx, nginx(of.tenant, "stowaway", tolerateEverything), client.DryRunAll), byPlacement)
+	member := u.newMemberClient(t, of.group)
+	awaitCondition(t, patience, "the walls of "+of.tenant+" to be in force", func(ctx context.Context) error {
+		return checkRefusal(member.Create(ctx, newNginxPod(of.tenant, "stowaway", tolerateEverything), client.DryRunAll), byPlacement)
 	})
 }
 
-// stand returns an error if one of the desired objects does not exist, or one of the others
+// checkObjects returns an error if one of the desired objects does not exist, or one of the others
 // does.
-func (u *upgrading) stand(ctx context.Context, want, others map[apply.Ref]bool) error {
+func (u *upgradeCluster) checkObjects(ctx context.Context, want, others map[apply.Ref]bool) error {
 	var errs []error
 	for ref := range want {
-		if there, err := u.exists(ctx, ref); err != nil || !there {
+		if there, err := u.hasObject(ctx, ref); err != nil || !there {
 			errs = append(errs, fmt.Errorf("%s is missing: %w", ref, err))
 		}
 	}
-	for _, ref := range beyond(others, want) {
-		if there, err := u.exists(ctx, ref); err != nil || there {
+	for _, ref := range subtractRefs(others, want) {
+		if there, err := u.hasObject(ctx, ref); err != nil || there {
 			errs = append(errs, fmt.Errorf("%s is left: %w", ref, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (u *upgrading) exists(ctx context.Context, ref apply.Ref) (bool, error) {
+func (u *upgradeCluster) hasObject(ctx context.Context, ref apply.Ref) (bool, error) {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(ref.GroupVersionKind)
 	err := u.admin.Get(ctx, ref.NamespacedName, o)
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// operatorGone waits until no pod of this croft runs.
-func (u *upgrading) operatorGone(t testing.TB) {
+// awaitOperatorStopped waits until no pod of this croft runs.
+func (u *upgradeCluster) awaitOperatorStopped(t testing.TB) {
 	t.Helper()
-	eventually(t, patience, "this version's operator to go", func(ctx context.Context) error {
+	awaitCondition(t, patience, "this version's operator to go", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := u.admin.List(ctx, &pods, client.InNamespace(v1alpha1.SystemNamespace)); err != nil {
 			return err
@@ -190,12 +190,12 @@ func (u *upgrading) operatorGone(t testing.TB) {
 				return fmt.Errorf("pod %s runs", p.Name)
 			}
 		}
-		return u.pods.idle()
+		return u.pods.checkIdle()
 	})
 }
 
-// idle returns an error if processes of this croft run.
-func (r *podRunner) idle() error {
+// checkIdle returns an error if processes of this croft run.
+func (r *podRunner) checkIdle() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, p := range r.running {
@@ -206,7 +206,7 @@ func (r *podRunner) idle() error {
 	return nil
 }
 
-func refsOf(objects []client.Object) map[apply.Ref]bool {
+func listRefs(objects []client.Object) map[apply.Ref]bool {
 	all := map[apply.Ref]bool{}
 	for _, o := range objects {
 		all[apply.RefOf(o)] = true
@@ -214,8 +214,8 @@ func refsOf(objects []client.Object) map[apply.Ref]bool {
 	return all
 }
 
-// beyond returns the references in some that others does not have.
-func beyond(some, others map[apply.Ref]bool) []apply.Ref {
+// subtractRefs returns the references in some that others does not have.
+func subtractRefs(some, others map[apply.Ref]bool) []apply.Ref {
 	var all []apply.Ref
 	for ref := range some {
 		if !others[ref] {
@@ -225,60 +225,62 @@ func beyond(some, others map[apply.Ref]bool) []apply.Ref {
 	return all
 }
 
-// byHelm installs the chart with the real Helm.
-type byHelm struct{}
+// helmInstaller installs the chart with the real Helm.
+type helmInstaller struct{}
 
-func (byHelm) helm(t *testing.T, u *upgrading, args ...string) {
+func (helmInstaller) runHelm(t *testing.T, u *upgradeCluster, args ...string) {
 	t.Helper()
-	helm(t, u.env, append(args, "--wait", "--timeout", patience.String())...).exits(t, 0)
+	runHelm(t, u.env, append(args, "--wait", "--timeout", patience.String())...).expectExit(t, 0)
 }
 
-func (w byHelm) install(t *testing.T, u *upgrading) {
-	w.helm(t, u, "install", "croft", u.old.chart, "-f", write(t, u.old.values), "--set", "image.repository="+formerRepository)
+func (w helmInstaller) installRelease(t *testing.T, u *upgradeCluster) {
+	w.runHelm(t, u, "install", "croft", u.old.chart, "-f", writeTempFile(t, u.old.values), "--set", "image.repository="+formerRepository)
 }
 
-func (w byHelm) upgrade(t *testing.T, u *upgrading) {
-	w.helm(t, u, append([]string{"upgrade", "croft", chart, "-f", write(t, u.old.values)}, chartImageValues...)...)
+func (w helmInstaller) upgradeRelease(t *testing.T, u *upgradeCluster) {
+	w.runHelm(t, u, append([]string{"upgrade", "croft", chart, "-f", writeTempFile(t, u.old.values)}, chartImageValues...)...)
 }
 
-func (w byHelm) back(t *testing.T, u *upgrading) { w.helm(t, u, "rollback", "croft", "1") }
-
-// byCommand installs with croft install and croft apply. The objects of an older croft install
-// are the objects of its chart: see TestChartIsInstall.
-type byCommand struct{}
-
-func (w byCommand) install(t *testing.T, u *upgrading) {
-	w.write(t, u, func(client.Object) bool { return true })
+func (w helmInstaller) rollBackRelease(t *testing.T, u *upgradeCluster) {
+	w.runHelm(t, u, "rollback", "croft", "1")
 }
 
-func (byCommand) upgrade(t *testing.T, u *upgrading) {
+// commandInstaller installs with croft install and croft apply. The objects of an older croft
+// install are the objects of its chart: see TestChartIsInstall.
+type commandInstaller struct{}
+
+func (w commandInstaller) installRelease(t *testing.T, u *upgradeCluster) {
+	w.applyChart(t, u, func(client.Object) bool { return true })
+}
+
+func (commandInstaller) upgradeRelease(t *testing.T, u *upgradeCluster) {
 	image := []string{"install", "--image", chartImage}
-	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "-        image: "+formerRepository+":"+u.old.version, "+        image: "+chartImage)
-	u.croft(t, image...).exits(t, 0)
-	u.croft(t, "apply", "-f", write(t, u.old.values), "--wait-timeout", patience.String()).exits(t, 0)
-	says(t, u.croft(t, append(image, "--dry-run")...).exits(t, 0), "0 objects would be created, 0 changed")
+	expectOutput(t, u.runCroft(t, append(image, "--dry-run")...).expectExit(t, 0), "-        image: "+formerRepository+":"+u.old.version, "+        image: "+chartImage)
+	u.runCroft(t, image...).expectExit(t, 0)
+	u.runCroft(t, "apply", "-f", writeTempFile(t, u.old.values), "--wait-timeout", patience.String()).expectExit(t, 0)
+	expectOutput(t, u.runCroft(t, append(image, "--dry-run")...).expectExit(t, 0), "0 objects would be created, 0 changed")
 }
 
-// back leaves the CRDs unchanged, as an older croft with --allow-downgrade does.
-func (w byCommand) back(t *testing.T, u *upgrading) {
-	w.write(t, u, func(o client.Object) bool {
+// rollBackRelease leaves the CRDs unchanged, as an older croft with --allow-downgrade does.
+func (w commandInstaller) rollBackRelease(t *testing.T, u *upgradeCluster) {
+	w.applyChart(t, u, func(o client.Object) bool {
 		return o.GetObjectKind().GroupVersionKind().Kind != "CustomResourceDefinition"
 	})
 }
 
-func (byCommand) write(t *testing.T, u *upgrading, which func(client.Object) bool) {
+func (commandInstaller) applyChart(t *testing.T, u *upgradeCluster, which func(client.Object) bool) {
 	t.Helper()
-	objects := objectsIn(t, helm(t, nil, "template", "croft", u.old.chart, "--include-crds", "--no-hooks",
-		"--set", "image.repository="+formerRepository, "-f", write(t, u.old.values)).exits(t, 0).stdout)
+	objects := parseObjects(t, runHelm(t, nil, "template", "croft", u.old.chart, "--include-crds", "--no-hooks",
+		"--set", "image.repository="+formerRepository, "-f", writeTempFile(t, u.old.values)).expectExit(t, 0).stdout)
 	objects = slices.DeleteFunc(objects, func(o client.Object) bool { return !which(o) })
-	eventually(t, patience, "the objects of "+u.old.version, func(ctx context.Context) error {
+	awaitCondition(t, patience, "the objects of "+u.old.version, func(ctx context.Context) error {
 		_, err := apply.New(u.admin).Apply(ctx, objects...)
 		return err
 	})
 }
 
-// atWork returns a running pod of the tenant that is not part of the traffic.
-func (u *upgrading) atWork(t testing.TB, namespace string) *corev1.Pod {
+// getRunningPod returns a running pod of the tenant that is not part of the traffic.
+func (u *upgradeCluster) getRunningPod(t testing.TB, namespace string) *corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
 	if err := u.admin.List(t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{"app": "nginx"}); err != nil {
@@ -292,9 +294,9 @@ func (u *upgrading) atWork(t testing.TB, namespace string) *corev1.Pod {
 
 // testObserver breaks the walls and workloads of running tenants, and fails if the observer
 // does not record it. No operator runs, so nothing is restored.
-func testObserver(t *testing.T, u *upgrading) {
+func testObserver(t *testing.T, u *upgradeCluster) {
 	a, b := teams[0], teams[1]
-	seen := u.observe(t, u.estate)
+	seen := u.startObserver(t, u.estate)
 	wants := map[string]string{}
 	plant := func(what, says string, objects ...client.Object) {
 		t.Helper()
@@ -304,7 +306,7 @@ func testObserver(t *testing.T, u *upgrading) {
 				t.Fatal(err)
 			}
 		}
-		eventually(t, moments, "the observer to notice "+what, func(context.Context) error {
+		awaitCondition(t, moments, "the observer to notice "+what, func(context.Context) error {
 			seen.mu.Lock()
 			defer seen.mu.Unlock()
 			if !slices.ContainsFunc(seen.wrong, func(line string) bool { return strings.Contains(line, says) }) {
@@ -319,14 +321,14 @@ func testObserver(t *testing.T, u *upgrading) {
 	plant("a network policy that is gone", "open from "+b.tenant+" to "+a.tenant, &networkingv1.NetworkPolicy{ObjectMeta: in(a.tenant, formerIsolation)})
 	plant("access that is lost", "a member of "+b.tenant+" cannot list the pods of "+b.tenant,
 		&rbacv1.RoleBinding{ObjectMeta: in(b.tenant, identity.ClusterRoleName(v1alpha1.RoleOperator))})
-	pod := u.atWork(t, a.tenant)
+	pod := u.getRunningPod(t, a.tenant)
 	plant("a pod that was deleted", "pod "+a.tenant+"/"+pod.Name+" was deleted", pod)
 	plant("the pod in its place", "is new: another one was replaced")
 	plant("pods that are let in unplaced", "was let in unplaced",
 		&admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: in("", formerPlacement)},
 		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: in("", admissionpolicy.PodsPolicy)})
-	u.old.operate(t, u.cluster)
-	if wrong := seen.end(t); len(wrong) < len(wants) {
+	u.old.applyWalls(t, u.cluster)
+	if wrong := seen.stopObserver(t); len(wrong) < len(wants) {
 		t.Errorf("the observer has only noticed %q", wrong)
 	}
 }

@@ -40,25 +40,25 @@ type release struct {
 // releases is the directory of the kept releases.
 const releases = "testdata/releases"
 
-// released reads a release.
-func released(t testing.TB, version string) *release {
+// readRelease reads a release.
+func readRelease(t testing.TB, version string) *release {
 	t.Helper()
 	values, err := os.ReadFile(filepath.Join(releases, version, "croft.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &release{version: version, chart: filepath.Join(t.TempDir(), "croft"), values: string(values)}
-	extract(t, filepath.Join(releases, version, "chart.tgz"), filepath.Dir(r.chart))
-	walls, err := io.ReadAll(unzip(t, filepath.Join(releases, version, "walls.yaml.gz")))
+	extractArchive(t, filepath.Join(releases, version, "chart.tgz"), filepath.Dir(r.chart))
+	walls, err := io.ReadAll(openGzip(t, filepath.Join(releases, version, "walls.yaml.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.walls = objectsIn(t, string(walls))
+	r.walls = parseObjects(t, string(walls))
 	return r
 }
 
-// unzip opens a gzip file.
-func unzip(t testing.TB, path string) io.Reader {
+// openGzip opens a gzip file.
+func openGzip(t testing.TB, path string) io.Reader {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -72,10 +72,10 @@ func unzip(t testing.TB, path string) io.Reader {
 	return content
 }
 
-// extract writes the files of an archive below a directory.
-func extract(t testing.TB, archive, to string) {
+// extractArchive writes the files of an archive below a directory.
+func extractArchive(t testing.TB, archive, to string) {
 	t.Helper()
-	for files := tar.NewReader(unzip(t, archive)); ; {
+	for files := tar.NewReader(openGzip(t, archive)); ; {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
 			return
@@ -100,9 +100,9 @@ func extract(t testing.TB, archive, to string) {
 	}
 }
 
-// objectsIn returns the objects of a stream, in its order. Namespaces are Go types, from which
+// parseObjects returns the objects of a stream, in its order. Namespaces are Go types, from which
 // apply recognises tenants' namespaces.
-func objectsIn(t testing.TB, stream string) []client.Object {
+func parseObjects(t testing.TB, stream string) []client.Object {
 	t.Helper()
 	documents, problems := manifest.ReadDocuments("", []byte(stream))
 	if len(problems) > 0 {
@@ -129,10 +129,10 @@ const (
 	formerPlacement = "croft-placement"
 )
 
-// former derives an older release from another: two policies have other names, without which a
-// tenant's network is open and its pods are not placed; and a policy and a field of Tenants do
-// not exist yet.
-func former(t testing.TB, r *release) *release {
+// deriveFormerRelease derives an older release from another: two policies have other names, without
+// which a tenant's network is open and its pods are not placed; and a policy and a field of Tenants
+// do not exist yet.
+func deriveFormerRelease(t testing.TB, r *release) *release {
 	t.Helper()
 	older := *r
 	older.version = neverReleased
@@ -202,9 +202,9 @@ func former(t testing.TB, r *release) *release {
 	return &older
 }
 
-// operate writes the walls like the operator of a release: it applies them, and then deletes
+// applyWalls writes the walls like the operator of a release: it applies them, and then deletes
 // the walls of other versions. The binary of a release is not kept, but its objects are.
-func (r *release) operate(t testing.TB, c *cluster) {
+func (r *release) applyWalls(t testing.TB, c *cluster) {
 	t.Helper()
 	config, err := c.ConfigFor(admissionpolicy.OperatorUser, "system:serviceaccounts", "system:serviceaccounts:"+v1alpha1.SystemNamespace)
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *release) operate(t testing.TB, c *cluster) {
 	applier := apply.New(newClient(t, config))
 	// v0.1.0 has no rights to ConfigMaps.
 	tenantKinds := slices.DeleteFunc(slices.Clone(apply.TenantKinds), func(k schema.GroupVersionKind) bool { return k.Kind == "ConfigMap" })
-	eventually(t, patience, "the walls of "+r.version, func(ctx context.Context) error {
+	awaitCondition(t, patience, "the walls of "+r.version, func(ctx context.Context) error {
 		if _, err := applier.Apply(ctx, r.walls...); err != nil {
 			return err
 		}
@@ -231,8 +231,8 @@ func (r *release) operate(t testing.TB, c *cluster) {
 	})
 }
 
-// refs returns the references of the walls.
-func (r *release) refs() map[apply.Ref]bool {
+// listRefs returns the references of the walls.
+func (r *release) listRefs() map[apply.Ref]bool {
 	all := map[apply.Ref]bool{}
 	for _, o := range r.walls {
 		all[apply.RefOf(o)] = true

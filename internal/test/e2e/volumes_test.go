@@ -26,68 +26,68 @@ import (
 // Kubernetes' own volume controller.
 func testVolumes(t *testing.T, c *twoTenants) {
 	a := teams[0]
-	member := c.member(t, a.group)
+	member := c.newMemberClient(t, a.group)
 	class := &storagev1.StorageClass{
 		ObjectMeta:  metav1.ObjectMeta{Name: "volumes-test"},
 		Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
 	}
-	ofB, leftover, fit := volume("pv-of-b", class.Name, "5Gi"), volume("pv-left-over", "", "5Gi"), volume("pv-to-find", class.Name, "1Gi")
-	create(t, c.admin, class, ofB, leftover)
-	t.Cleanup(func() { c.remove(t, class, ofB, leftover, fit) })
+	ofB, leftover, fit := newVolume("pv-of-b", class.Name, "5Gi"), newVolume("pv-left-over", "", "5Gi"), newVolume("pv-to-find", class.Name, "1Gi")
+	createObjects(t, c.admin, class, ofB, leftover)
+	t.Cleanup(func() { c.deleteObjects(t, class, ofB, leftover, fit) })
 
 	t.Run("by the StatefulSet controller", func(t *testing.T) {
-		set := setWithVolume(a.tenant, "thief", claimOf(a.tenant, "d", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = ofB.Name }))
-		create(t, member, set)
-		t.Cleanup(func() { c.remove(t, set) })
-		defer c.isNobodys(t, ofB)
-		c.isToldOf(t, a.tenant, "StatefulSet", set.Name, admissionpolicy.RefusalPrefix(policy.VolumeRule))
+		set := newStatefulSet(a.tenant, "thief", newVolumeClaim(a.tenant, "d", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = ofB.Name }))
+		createObjects(t, member, set)
+		t.Cleanup(func() { c.deleteObjects(t, set) })
+		defer c.expectUnbound(t, ofB)
+		c.awaitRefusalEvent(t, a.tenant, "StatefulSet", set.Name, admissionpolicy.RefusalPrefix(policy.VolumeRule))
 	})
 	t.Run("by the older annotation", func(t *testing.T) {
-		claim := claimOf(a.tenant, "annotated", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) {
+		claim := newVolumeClaim(a.tenant, "annotated", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) {
 			claim.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: ""}
 		})
-		isRefused(t, "a claim with an empty class by annotation", member.Create(t.Context(), claim), attack.ByPolicy(policy.ClaimsPolicy, policy.StorageClassRule))
-		c.isNobodys(t, leftover)
+		expectRefusal(t, "a claim with an empty class by annotation", member.Create(t.Context(), claim), attack.ByPolicy(policy.ClaimsPolicy, policy.StorageClassRule))
+		c.expectUnbound(t, leftover)
 	})
 	t.Run("by an ephemeral volume", func(t *testing.T) {
-		claim := claimOf("", "", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = ofB.Name })
-		pod := nginx(a.tenant, "thief", func(spec *corev1.PodSpec) {
+		claim := newVolumeClaim("", "", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = ofB.Name })
+		pod := newNginxPod(a.tenant, "thief", func(spec *corev1.PodSpec) {
 			spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
 				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim.Spec},
 			}}}}
 		})
-		isRefused(t, "an ephemeral volume that names its volume", member.Create(t.Context(), pod), attack.ByPolicy(admissionpolicy.PodsPolicy, policy.ClaimTemplatesRule))
-		c.isNobodys(t, ofB)
+		expectRefusal(t, "an ephemeral volume that names its volume", member.Create(t.Context(), pod), attack.ByPolicy(admissionpolicy.PodsPolicy, policy.ClaimTemplatesRule))
+		c.expectUnbound(t, ofB)
 	})
 	t.Run("by a disk's ID", func(t *testing.T) {
-		deployment, _ := nginxes(a.tenant, 1)
+		deployment, _ := newNginxDeployment(a.tenant, 1)
 		deployment.Name = "disks"
 		deployment.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{
 			AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-0123456789abcdef0"},
 		}}}
-		create(t, member, deployment)
-		t.Cleanup(func() { c.remove(t, deployment) })
-		defer c.mountsNo(t, a.tenant, func(v corev1.Volume) bool { return v.AWSElasticBlockStore != nil })
-		c.isToldOf(t, a.tenant, "ReplicaSet", deployment.Name+"-", admissionpolicy.RefusalPrefix(policy.VolumeTypesRule))
+		createObjects(t, member, deployment)
+		t.Cleanup(func() { c.deleteObjects(t, deployment) })
+		defer c.expectNoMount(t, a.tenant, func(v corev1.Volume) bool { return v.AWSElasticBlockStore != nil })
+		c.awaitRefusalEvent(t, a.tenant, "ReplicaSet", deployment.Name+"-", admissionpolicy.RefusalPrefix(policy.VolumeTypesRule))
 	})
 	t.Run("as a team does", func(t *testing.T) {
-		create(t, c.admin, fit)
-		set := setWithVolume(a.tenant, "honest", claimOf(a.tenant, "d", class.Name, "1Gi"))
-		create(t, member, set)
-		t.Cleanup(func() { c.remove(t, set, claimOf(a.tenant, "d-honest-0", class.Name, "1Gi")) })
-		pod := c.runs(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.tenant, Name: "honest-0"}})
+		createObjects(t, c.admin, fit)
+		set := newStatefulSet(a.tenant, "honest", newVolumeClaim(a.tenant, "d", class.Name, "1Gi"))
+		createObjects(t, member, set)
+		t.Cleanup(func() { c.deleteObjects(t, set, newVolumeClaim(a.tenant, "d-honest-0", class.Name, "1Gi")) })
+		pod := c.awaitRunning(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.tenant, Name: "honest-0"}})
 		var claim corev1.PersistentVolumeClaim
-		c.get(t, a.tenant, "d-honest-0", &claim)
+		c.getObject(t, a.tenant, "d-honest-0", &claim)
 		// ofB fits, too: a claim without a volume name may be bound to any free volume.
 		if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName != fit.Name {
 			t.Errorf("pod %s runs, and its claim is %s with volume %q", pod.Name, claim.Status.Phase, claim.Spec.VolumeName)
 		}
 	})
 	t.Run("as an administrator restores", func(t *testing.T) {
-		claim := claimOf(a.tenant, "restored", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = ofB.Name })
-		create(t, c.admin, claim)
-		t.Cleanup(func() { c.remove(t, claim) })
-		eventually(t, moments, "the claim to be bound", func(ctx context.Context) error {
+		claim := newVolumeClaim(a.tenant, "restored", class.Name, "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = ofB.Name })
+		createObjects(t, c.admin, claim)
+		t.Cleanup(func() { c.deleteObjects(t, claim) })
+		awaitCondition(t, moments, "the claim to be bound", func(ctx context.Context) error {
 			if err := c.admin.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 				return err
 			}
@@ -99,8 +99,8 @@ func testVolumes(t *testing.T, c *twoTenants) {
 	})
 }
 
-// volume returns a PersistentVolume, which is not bound.
-func volume(name, class, size string) *corev1.PersistentVolume {
+// newVolume returns a PersistentVolume, which is not bound.
+func newVolume(name, class, size string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
@@ -112,7 +112,7 @@ func volume(name, class, size string) *corev1.PersistentVolume {
 	}
 }
 
-func claimOf(namespace, name, class, size string, edits ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+func newVolumeClaim(namespace, name, class, size string, edits ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -126,10 +126,10 @@ func claimOf(namespace, name, class, size string, edits ...func(*corev1.Persiste
 	return claim
 }
 
-// setWithVolume returns a StatefulSet of one pod, which mounts its claim.
-func setWithVolume(namespace, name string, claim *corev1.PersistentVolumeClaim) *appsv1.StatefulSet {
+// newStatefulSet returns a StatefulSet of one pod, which mounts its claim.
+func newStatefulSet(namespace, name string, claim *corev1.PersistentVolumeClaim) *appsv1.StatefulSet {
 	labels := map[string]string{"app": name}
-	spec := nginx(namespace, "").Spec
+	spec := newNginxPod(namespace, "").Spec
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: claim.Name, MountPath: "/data"}}
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -140,11 +140,11 @@ func setWithVolume(namespace, name string, claim *corev1.PersistentVolumeClaim) 
 	}
 }
 
-// isToldOf waits until a controller reports the refusal in an event. If the request succeeded,
-// there is no such event.
-func (c *cluster) isToldOf(t testing.TB, namespace, kind, name, refusal string) {
+// awaitRefusalEvent waits until a controller reports the refusal in an event. If the request
+// succeeded, there is no such event.
+func (c *cluster) awaitRefusalEvent(t testing.TB, namespace, kind, name, refusal string) {
 	t.Helper()
-	eventually(t, moments, fmt.Sprintf("an event of %s %s that says %s", kind, name, refusal), func(ctx context.Context) error {
+	awaitCondition(t, moments, fmt.Sprintf("an event of %s %s that says %s", kind, name, refusal), func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := c.admin.List(ctx, &events, client.InNamespace(namespace)); err != nil {
 			return err
@@ -158,8 +158,8 @@ func (c *cluster) isToldOf(t testing.TB, namespace, kind, name, refusal string) 
 	})
 }
 
-// mountsNo fails the test if a pod with such a volume was admitted.
-func (c *cluster) mountsNo(t testing.TB, namespace string, such func(corev1.Volume) bool) {
+// expectNoMount fails the test if a pod with such a volume was admitted.
+func (c *cluster) expectNoMount(t testing.TB, namespace string, such func(corev1.Volume) bool) {
 	t.Helper()
 	var pods corev1.PodList
 	if err := c.admin.List(t.Context(), &pods, client.InNamespace(namespace)); err != nil {
@@ -172,11 +172,11 @@ func (c *cluster) mountsNo(t testing.TB, namespace string, such func(corev1.Volu
 	}
 }
 
-// isNobodys fails the test if the volume is bound to a claim.
-func (c *cluster) isNobodys(t testing.TB, v *corev1.PersistentVolume) {
+// expectUnbound fails the test if the volume is bound to a claim.
+func (c *cluster) expectUnbound(t testing.TB, v *corev1.PersistentVolume) {
 	t.Helper()
 	var live corev1.PersistentVolume
-	c.get(t, "", v.Name, &live)
+	c.getObject(t, "", v.Name, &live)
 	if live.Spec.ClaimRef != nil || live.Status.Phase == corev1.VolumeBound {
 		t.Errorf("volume %s is %s, and claimed by %+v", v.Name, live.Status.Phase, live.Spec.ClaimRef)
 	}

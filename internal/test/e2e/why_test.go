@@ -39,8 +39,8 @@ tenants:
      access: [{group: team-thrifty, role: operator}]}
 `
 
-// whyer is a sandbox with faults.
-type whyer struct{ *twoTenants }
+// faultyCluster is a sandbox with faults.
+type faultyCluster struct{ *twoTenants }
 
 // TestWhy fails if `croft why` does not name the cause of a message of the real scheduler,
 // Karpenter or API server, if it names another cause first, or if it reveals others' objects to
@@ -48,68 +48,68 @@ type whyer struct{ *twoTenants }
 func TestWhy(t *testing.T) {
 	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
-	c := &whyer{&twoTenants{cluster: startWithCroft(t), file: example("two-tenants.yaml")}}
-	c.estate = estateOf(t, c.file, read(t, c.file))
-	c.apply(t, c.file)
+	c := &faultyCluster{&twoTenants{cluster: startWithCroft(t), file: getExamplePath("two-tenants.yaml")}}
+	c.estate = buildEstate(t, c.file, readRepositoryFile(t, c.file))
+	c.applyFile(t, c.file)
 	// This namespace and its pod are older than their tenant.
-	create(t, c.admin,
+	createObjects(t, c.admin,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "older", Annotations: map[string]string{v1alpha1.AdoptAnnotation: "older"}}},
 		&kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: kwokv1alpha1.KWOKNodeClassSpec{
 			NodeRegistrationDelay: metav1.Duration{Duration: patience * 10},
 		}})
-	c.account(t, "older")
-	create(t, c.admin, nginx("older", "older"))
-	c.croftReading(t, whyEstate, "apply", "-f", "-", "--wait=false").exits(t, 0)
+	c.awaitServiceAccount(t, "older")
+	createObjects(t, c.admin, newNginxPod("older", "older"))
+	c.runCroftWithInput(t, whyEstate, "apply", "-f", "-", "--wait=false").expectExit(t, 0)
 
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *whyer)
+		run  func(*testing.T, *faultyCluster)
 	}{
-		{"healthy", whyHealthy},
-		{"quota", whyQuota},
-		{"quota-reserved", whyQuotaReserved},
-		{"policy", whyPolicy},
-		{"admission", whyAdmission},
-		{"rollout", whyRollout},
-		{"job", whyJob},
-		{"placement", whyPlacement},
-		{"asked-too-much", whyAskedTooMuch},
-		{"limits", whyLimits},
-		{"node-class", whyNodeClass},
-		{"not-registered", whyNotRegistered},
-		{"startup-taint", whyStartupTaint},
-		{"unregistered-taint-missing", whyUnregisteredTaint},
-		{"volume-zone", whyVolumeZone},
-		{"anti-affinity", whyAntiAffinity},
-		{"held", whyHeld},
-		{"budgets-overlap", whyBudgetsOverlap},
-		{"budget-uncounted", whyBudgetUncounted},
-		{"deletion", whyDeletion},
-		{"rights", whyRights},
-		{"node-class-unknown", whyNodeClassUnknown},
-		{"node-class-terminating", whyNodeClassTerminating},
-		{"without-kubelet", whyWithoutKubelet},
+		{"healthy", testWhyHealthy},
+		{"quota", testWhyQuota},
+		{"quota-reserved", testWhyQuotaReserved},
+		{"policy", testWhyPolicy},
+		{"admission", testWhyAdmission},
+		{"rollout", testWhyRollout},
+		{"job", testWhyJob},
+		{"placement", testWhyPlacement},
+		{"asked-too-much", testWhyUnmetRequests},
+		{"limits", testWhyLimits},
+		{"node-class", testWhyNodeClass},
+		{"not-registered", testWhyNotRegistered},
+		{"startup-taint", testWhyStartupTaint},
+		{"unregistered-taint-missing", testWhyUnregisteredTaint},
+		{"volume-zone", testWhyVolumeZone},
+		{"anti-affinity", testWhyAntiAffinity},
+		{"held", testWhyHeld},
+		{"budgets-overlap", testWhyBudgetsOverlap},
+		{"budget-uncounted", testWhyBudgetUncounted},
+		{"deletion", testWhyDeletion},
+		{"rights", testWhyRights},
+		{"node-class-unknown", testWhyNodeClassUnknown},
+		{"node-class-terminating", testWhyNodeClassTerminating},
+		{"without-kubelet", testWhyWithoutKubelet},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
 }
 
-// account waits for the service account without which no pod is admitted.
-func (c *cluster) account(t testing.TB, namespace string) {
+// awaitServiceAccount waits for the service account without which no pod is admitted.
+func (c *cluster) awaitServiceAccount(t testing.TB, namespace string) {
 	t.Helper()
-	eventually(t, patience, "the service account of "+namespace, func(ctx context.Context) error {
+	awaitCondition(t, patience, "the service account of "+namespace, func(ctx context.Context) error {
 		return c.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 	})
 }
 
-// asks runs `croft why` as a member of a team, or as the administrator if team is empty.
-func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outcome) {
+// explainAs runs `croft why` as a member of a team, or as the administrator if team is empty.
+func (c *faultyCluster) explainAs(t testing.TB, team string, args ...string) (why.Story, outcome) {
 	t.Helper()
 	args = append([]string{"why", "-o", "json"}, args...)
 	if team != "" {
 		args = append(args, "--as", "jane", "--as-group", team)
 	}
-	out := c.croft(t, args...)
+	out := c.runCroft(t, args...)
 	var story why.Story
 	// Without output, the object does not exist yet.
 	if err := json.Unmarshal([]byte(out.stdout), &story); err != nil && out.stdout != "" {
@@ -118,13 +118,13 @@ func (c *whyer) asks(t testing.TB, team string, args ...string) (why.Story, outc
 	return story, out
 }
 
-// tells waits until croft why names a cause first, and returns the story.
-func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
+// awaitCause waits until croft why names a cause first, and returns the story.
+func (c *faultyCluster) awaitCause(t testing.TB, id, team string, args ...string) why.Story {
 	t.Helper()
 	var story why.Story
-	eventually(t, patience, "croft why "+strings.Join(args, " ")+" to say "+id, func(context.Context) error {
+	awaitCondition(t, patience, "croft why "+strings.Join(args, " ")+" to say "+id, func(context.Context) error {
 		var out outcome
-		story, out = c.asks(t, team, args...)
+		story, out = c.explainAs(t, team, args...)
 		if story.First == nil || story.First.ID != id || out.status != 1 {
 			return fmt.Errorf("it says %s", out)
 		}
@@ -133,11 +133,11 @@ func (c *whyer) tells(t testing.TB, id, team string, args ...string) why.Story {
 	return story
 }
 
-// waits expects a cause in the story, for conditions that resolve themselves with time.
-func (c *whyer) waits(t testing.TB, id string, args ...string) {
+// awaitStep expects a cause in the story, for conditions that resolve themselves with time.
+func (c *faultyCluster) awaitStep(t testing.TB, id string, args ...string) {
 	t.Helper()
-	eventually(t, patience, "croft why "+strings.Join(args, " ")+" to wait for "+id, func(context.Context) error {
-		story, out := c.asks(t, "", args...)
+	awaitCondition(t, patience, "croft why "+strings.Join(args, " ")+" to wait for "+id, func(context.Context) error {
+		story, out := c.explainAs(t, "", args...)
 		if !slices.ContainsFunc(story.Steps, func(s why.Step) bool { return s.Finding != nil && s.Finding.ID == id }) {
 			return fmt.Errorf("it says %s", out)
 		}
@@ -145,14 +145,14 @@ func (c *whyer) waits(t testing.TB, id string, args ...string) {
 	})
 }
 
-func whyHealthy(t *testing.T, c *whyer) {
-	deployment, _ := nginxes("tenant-a", 1)
-	create(t, c.member(t, "team-a"), deployment)
-	t.Cleanup(func() { c.remove(t, deployment) })
+func testWhyHealthy(t *testing.T, c *faultyCluster) {
+	deployment, _ := newNginxDeployment("tenant-a", 1)
+	createObjects(t, c.newMemberClient(t, "team-a"), deployment)
+	t.Cleanup(func() { c.deleteObjects(t, deployment) })
 	var pod corev1.Pod
 	// The pod may change: kube-controller-manager evicts a pod from a new node while its cache
 	// still has the taint with which Karpenter registers nodes.
-	eventually(t, patience, "croft why to find nothing", func(ctx context.Context) error {
+	awaitCondition(t, patience, "croft why to find nothing", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace("tenant-a")); err != nil {
 			return err
@@ -164,7 +164,7 @@ func whyHealthy(t *testing.T, c *whyer) {
 		for _, args := range [][]string{
 			{"pod/" + pod.Name, "-n", "tenant-a"}, {"deployment", "nginx", "-n", "tenant-a"}, {"node/" + pod.Spec.NodeName}, {"nodepool/pool-a"},
 		} {
-			out := c.croft(t, append([]string{"why"}, args...)...)
+			out := c.runCroft(t, append([]string{"why"}, args...)...)
 			first, rest, _ := strings.Cut(out.stdout, "\n")
 			// For a node, croft why also prints the duration of the start.
 			alone := rest == "" || strings.HasPrefix(args[0], "node/") && strings.HasPrefix(rest, "\nit took ") && strings.Count(rest, "\n") == 2
@@ -174,17 +174,17 @@ func whyHealthy(t *testing.T, c *whyer) {
 		}
 		return nil
 	})
-	if out := c.croft(t, "why", "pod/"+pod.Name, "-n", "tenant-a"); !strings.Contains(out.stdout, pod.Spec.NodeName) {
+	if out := c.runCroft(t, "why", "pod/"+pod.Name, "-n", "tenant-a"); !strings.Contains(out.stdout, pod.Spec.NodeName) {
 		t.Errorf("it does not say where it runs: %s", out)
 	}
-	c.croft(t, "why", "pod/nobody", "-n", "tenant-a").exits(t, 1)
-	c.croft(t, "why", "gateway/nobody").exits(t, 2)
+	c.runCroft(t, "why", "pod/nobody", "-n", "tenant-a").expectExit(t, 1)
+	c.runCroft(t, "why", "gateway/nobody").expectExit(t, 2)
 }
 
-// whyRights expects one line that names the missing right and refers to a platform admin.
-func whyRights(t *testing.T, c *whyer) {
+// testWhyRights expects one line that names the missing right and refers to a platform admin.
+func testWhyRights(t *testing.T, c *faultyCluster) {
 	for _, args := range [][]string{{"node/any"}, {"nodepool/pool-b"}, {"pod/any", "-n", "tenant-b"}} {
-		out := c.croft(t, append([]string{"why", "--as", "jane", "--as-group", "team-a"}, args...)...).exits(t, 1)
+		out := c.runCroft(t, append([]string{"why", "--as", "jane", "--as-group", "team-a"}, args...)...).expectExit(t, 1)
 		if !strings.Contains(out.stderr, "you may not read") || !strings.Contains(out.stderr, "ask a platform admin") || strings.Count(out.stderr, "\n") != 1 {
 			t.Errorf("want one line that says whom to ask: %s", out)
 		}

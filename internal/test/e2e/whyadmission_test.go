@@ -13,40 +13,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func whyQuota(t *testing.T, c *whyer) {
-	deployment, _ := nginxes("frugal", 2)
-	create(t, c.member(t, "team-frugal"), deployment)
-	t.Cleanup(func() { c.remove(t, deployment) })
-	c.tells(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal")
+func testWhyQuota(t *testing.T, c *faultyCluster) {
+	deployment, _ := newNginxDeployment("frugal", 2)
+	createObjects(t, c.newMemberClient(t, "team-frugal"), deployment)
+	t.Cleanup(func() { c.deleteObjects(t, deployment) })
+	c.awaitCause(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal")
 }
 
-// whyQuotaReserved tests a quota that is not used up, but reserved for another namespace.
-func whyQuotaReserved(t *testing.T, c *whyer) {
-	deployment, _ := nginxes("thrifty", 2)
-	member := c.member(t, "team-thrifty")
-	eventually(t, patience, "team-thrifty to be let in", func(ctx context.Context) error { return member.Create(ctx, deployment) })
-	t.Cleanup(func() { c.remove(t, deployment) })
-	story := c.tells(t, "quota-reserved", "", "deployment/nginx", "-n", "thrifty")
+// testWhyQuotaReserved tests a quota that is not used up, but reserved for another namespace.
+func testWhyQuotaReserved(t *testing.T, c *faultyCluster) {
+	deployment, _ := newNginxDeployment("thrifty", 2)
+	member := c.newMemberClient(t, "team-thrifty")
+	awaitCondition(t, patience, "team-thrifty to be let in", func(ctx context.Context) error { return member.Create(ctx, deployment) })
+	t.Cleanup(func() { c.deleteObjects(t, deployment) })
+	story := c.awaitCause(t, "quota-reserved", "", "deployment/nginx", "-n", "thrifty")
 	if !strings.Contains(story.First.Cause, "3 of the shares of thrifty-prod") {
 		t.Errorf("it does not say what is left where: %s", story.First.Cause)
 	}
 }
 
-func whyPolicy(t *testing.T, c *whyer) {
-	deployment, _ := nginxes("tenant-b", 1)
+func testWhyPolicy(t *testing.T, c *faultyCluster) {
+	deployment, _ := newNginxDeployment("tenant-b", 1)
 	deployment.Name = "stowaway"
 	tolerateEverything(&deployment.Spec.Template.Spec)
-	create(t, c.member(t, "team-b"), deployment)
-	t.Cleanup(func() { c.remove(t, deployment) })
-	story := c.tells(t, "policy-refused", "team-b", "deployment/stowaway", "-n", "tenant-b")
+	createObjects(t, c.newMemberClient(t, "team-b"), deployment)
+	t.Cleanup(func() { c.deleteObjects(t, deployment) })
+	story := c.awaitCause(t, "policy-refused", "team-b", "deployment/stowaway", "-n", "tenant-b")
 	if !strings.Contains(story.First.Symptom, "[tolerations]") {
 		t.Errorf("it does not say which rule: %s", story.First.Symptom)
 	}
 }
 
-// whyAdmission makes the API server refuse pods by rules that are not croft's, each in its own
+// testWhyAdmission makes the API server refuse pods by rules that are not croft's, each in its own
 // namespace.
-func whyAdmission(t *testing.T, c *whyer) {
+func testWhyAdmission(t *testing.T, c *faultyCluster) {
 	nobody := &admissionv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "nobody"},
 		Webhooks: []admissionv1.MutatingWebhook{{
@@ -77,23 +77,23 @@ func whyAdmission(t *testing.T, c *whyer) {
 		"webhook-fails": {nil, nobody, nil},
 	} {
 		t.Run(id, func(t *testing.T) {
-			create(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: id, Labels: by.labels}})
-			c.account(t, id)
+			createObjects(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: id, Labels: by.labels}})
+			c.awaitServiceAccount(t, id)
 			if by.object != nil {
 				if by.object.GetName() == "" {
 					by.object.SetNamespace(id)
 					by.object.SetName(id)
 				}
-				create(t, c.admin, by.object)
-				t.Cleanup(func() { c.remove(t, by.object) })
+				createObjects(t, c.admin, by.object)
+				t.Cleanup(func() { c.deleteObjects(t, by.object) })
 			}
-			deployment, _ := nginxes(id, 1)
+			deployment, _ := newNginxDeployment(id, 1)
 			if by.edit != nil {
 				by.edit(&deployment.Spec.Template.Spec)
 			}
-			create(t, c.admin, deployment)
-			t.Cleanup(func() { c.remove(t, deployment) })
-			c.tells(t, id, "", "deployment/nginx", "-n", id)
+			createObjects(t, c.admin, deployment)
+			t.Cleanup(func() { c.deleteObjects(t, deployment) })
+			c.awaitCause(t, id, "", "deployment/nginx", "-n", id)
 		})
 	}
 }

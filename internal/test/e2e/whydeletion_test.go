@@ -17,8 +17,8 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// budgetOf returns a PodDisruptionBudget of tenant-b for pods with the label app=NAME.
-func budgetOf(app, name string, edits ...func(*policyv1.PodDisruptionBudgetSpec)) *policyv1.PodDisruptionBudget {
+// newBudget returns a PodDisruptionBudget of tenant-b for pods with the label app=NAME.
+func newBudget(app, name string, edits ...func(*policyv1.PodDisruptionBudgetSpec)) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: name},
 		Spec: policyv1.PodDisruptionBudgetSpec{
@@ -31,46 +31,46 @@ func budgetOf(app, name string, edits ...func(*policyv1.PodDisruptionBudgetSpec)
 	return b
 }
 
-// holds deletes the node of a pod, and expects `croft why` to name the budgets that block the
-// deletion. The node is deleted once the budgets are.
-func (c *whyer) holds(t *testing.T, id, text string, pod *corev1.Pod, budgets ...client.Object) {
+// testHeldNode deletes the node of a pod, and expects `croft why` to name the budgets that block
+// the deletion. The node is deleted once the budgets are.
+func (c *faultyCluster) testHeldNode(t *testing.T, id, text string, pod *corev1.Pod, budgets ...client.Object) {
 	t.Helper()
 	pod.Labels = map[string]string{"app": pod.Name}
-	create(t, c.member(t, "team-b"), append(budgets, pod)...)
-	t.Cleanup(func() { c.remove(t, append(budgets, pod)...) })
-	pod = c.runs(t, pod)
-	claim := c.claimOf(t, pod.Spec.NodeName)
-	c.remove(t, claim)
-	story := c.tells(t, id, "", "node/"+pod.Spec.NodeName)
+	createObjects(t, c.newMemberClient(t, "team-b"), append(budgets, pod)...)
+	t.Cleanup(func() { c.deleteObjects(t, append(budgets, pod)...) })
+	pod = c.awaitRunning(t, pod)
+	claim := c.findNodeClaim(t, pod.Spec.NodeName)
+	c.deleteObjects(t, claim)
+	story := c.awaitCause(t, id, "", "node/"+pod.Spec.NodeName)
 	if !strings.Contains(story.First.Symptom, text) {
 		t.Errorf("it does not say what holds it: %s", story.First.Symptom)
 	}
-	c.tells(t, id, "", "nodeclaim/"+claim.Name)
-	c.remove(t, budgets...)
-	c.isGone(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}})
+	c.awaitCause(t, id, "", "nodeclaim/"+claim.Name)
+	c.deleteObjects(t, budgets...)
+	c.awaitDeletion(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}})
 }
 
-func whyHeld(t *testing.T, c *whyer) {
-	c.holds(t, "budget-never-allows", "PodDisruptionBudget held requires 1 ready pods of 1", nginx("tenant-b", "held"), budgetOf("held", "held"))
+func testWhyHeld(t *testing.T, c *faultyCluster) {
+	c.testHeldNode(t, "budget-never-allows", "PodDisruptionBudget held requires 1 ready pods of 1", newNginxPod("tenant-b", "held"), newBudget("held", "held"))
 }
 
-// whyBudgetsOverlap tests two budgets that both allow an eviction.
-func whyBudgetsOverlap(t *testing.T, c *whyer) {
+// testWhyBudgetsOverlap tests two budgets that both allow an eviction.
+func testWhyBudgetsOverlap(t *testing.T, c *faultyCluster) {
 	none := func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = ptr.To(intstr.FromInt32(0)) }
-	c.holds(t, "budgets-overlap", "PodDisruptionBudgets one and two select the same pod", nginx("tenant-b", "twice"), budgetOf("twice", "one", none), budgetOf("twice", "two", none))
+	c.testHeldNode(t, "budgets-overlap", "PodDisruptionBudgets one and two select the same pod", newNginxPod("tenant-b", "twice"), newBudget("twice", "one", none), newBudget("twice", "two", none))
 }
 
-// whyBudgetUncounted tests a budget with a percentage for a pod without a controller.
-func whyBudgetUncounted(t *testing.T, c *whyer) {
+// testWhyBudgetUncounted tests a budget with a percentage for a pod without a controller.
+func testWhyBudgetUncounted(t *testing.T, c *faultyCluster) {
 	half := func(s *policyv1.PodDisruptionBudgetSpec) {
 		s.MinAvailable, s.MaxUnavailable = nil, ptr.To(intstr.FromString("50%"))
 	}
-	c.holds(t, "budget-uncounted", "PodDisruptionBudget alone allows no eviction", nginx("tenant-b", "alone"), budgetOf("alone", "alone", half))
+	c.testHeldNode(t, "budget-uncounted", "PodDisruptionBudget alone allows no eviction", newNginxPod("tenant-b", "alone"), newBudget("alone", "alone", half))
 }
 
-// whyDeletion blocks the deletion of a namespace with a finalizer and with an APIService
+// testWhyDeletion blocks the deletion of a namespace with a finalizer and with an APIService
 // without a server.
-func whyDeletion(t *testing.T, c *whyer) {
+func testWhyDeletion(t *testing.T, c *faultyCluster) {
 	service := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.nobody.example.org"},
 		"spec": map[string]any{
@@ -80,35 +80,35 @@ func whyDeletion(t *testing.T, c *whyer) {
 	}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "leaving"}}
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "leaving", Name: "held", Finalizers: []string{"example.org/x"}}}
-	create(t, c.admin, namespace, held, service)
-	t.Cleanup(func() { c.remove(t, service) })
-	c.remove(t, namespace)
-	c.waits(t, "api-unavailable", "namespace/leaving")
-	if story, _ := c.asks(t, "", "namespace/leaving"); !strings.Contains(fmt.Sprint(story.Steps), "apiservice/v1.nobody.example.org") {
+	createObjects(t, c.admin, namespace, held, service)
+	t.Cleanup(func() { c.deleteObjects(t, service) })
+	c.deleteObjects(t, namespace)
+	c.awaitStep(t, "api-unavailable", "namespace/leaving")
+	if story, _ := c.explainAs(t, "", "namespace/leaving"); !strings.Contains(fmt.Sprint(story.Steps), "apiservice/v1.nobody.example.org") {
 		t.Errorf("the APIService is not named: %+v", story.Steps)
 	}
-	c.remove(t, service)
-	c.waits(t, "finalizer-held", "namespace/leaving")
-	eventually(t, patience, "croft why to name the object", func(context.Context) error {
-		story, out := c.asks(t, "", "namespace/leaving")
+	c.deleteObjects(t, service)
+	c.awaitStep(t, "finalizer-held", "namespace/leaving")
+	awaitCondition(t, patience, "croft why to name the object", func(context.Context) error {
+		story, out := c.explainAs(t, "", "namespace/leaving")
 		if !strings.Contains(fmt.Sprint(story.Steps), "configmaps/held in leaving") {
 			return fmt.Errorf("it says %s", out)
 		}
 		return nil
 	})
-	c.waits(t, "deletion-waits", "namespace/leaving")
-	c.waits(t, "finalizer-held", "configmap/held", "-n", "leaving")
+	c.awaitStep(t, "deletion-waits", "namespace/leaving")
+	c.awaitStep(t, "finalizer-held", "configmap/held", "-n", "leaving")
 	if err := c.admin.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	c.isGone(t, namespace)
+	c.awaitDeletion(t, namespace)
 }
 
-// claimOf returns the NodeClaim of a node.
-func (c *cluster) claimOf(t testing.TB, node string) *karpenterv1.NodeClaim {
+// findNodeClaim returns the NodeClaim of a node.
+func (c *cluster) findNodeClaim(t testing.TB, node string) *karpenterv1.NodeClaim {
 	t.Helper()
 	var found *karpenterv1.NodeClaim
-	eventually(t, moments, "the NodeClaim of "+node, func(ctx context.Context) error {
+	awaitCondition(t, moments, "the NodeClaim of "+node, func(ctx context.Context) error {
 		var claims karpenterv1.NodeClaimList
 		if err := c.admin.List(ctx, &claims); err != nil {
 			return err

@@ -19,13 +19,13 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-func whyNodeClass(t *testing.T, c *whyer) {
-	pod := nginx("classless", "pod")
-	create(t, c.member(t, "team-classless"), pod)
-	t.Cleanup(func() { c.remove(t, pod) })
-	c.tells(t, "node-class-not-found", "", "pod/pod", "-n", "classless")
-	c.tells(t, "node-class-not-found", "", "nodepool/classless")
-	story := c.tells(t, "no-pool", "team-classless", "pod/pod", "-n", "classless")
+func testWhyNodeClass(t *testing.T, c *faultyCluster) {
+	pod := newNginxPod("classless", "pod")
+	createObjects(t, c.newMemberClient(t, "team-classless"), pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
+	c.awaitCause(t, "node-class-not-found", "", "pod/pod", "-n", "classless")
+	c.awaitCause(t, "node-class-not-found", "", "nodepool/classless")
+	story := c.awaitCause(t, "no-pool", "team-classless", "pod/pod", "-n", "classless")
 	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool {
 		return s.Verdict == why.Hidden && strings.Contains(s.Observation, "ask a platform admin")
 	}) {
@@ -33,30 +33,30 @@ func whyNodeClass(t *testing.T, c *whyer) {
 	}
 }
 
-func whyNotRegistered(t *testing.T, c *whyer) {
-	pod := nginx("slow", "pod")
-	create(t, c.admin, pod)
-	t.Cleanup(func() { c.remove(t, pod) })
-	c.waits(t, "not-registered", "pod/pod", "-n", "slow")
+func testWhyNotRegistered(t *testing.T, c *faultyCluster) {
+	pod := newNginxPod("slow", "pod")
+	createObjects(t, c.admin, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
+	c.awaitStep(t, "not-registered", "pod/pod", "-n", "slow")
 }
 
 // agent is the key of a label and a startup taint of the platform's own NodePools. No agent
 // removes the taint.
 const agent = "example.org/agent"
 
-func whyStartupTaint(t *testing.T, c *whyer) {
-	nodePool := ownPool()
+func testWhyStartupTaint(t *testing.T, c *faultyCluster) {
+	nodePool := newOwnPool()
 	nodePool.Spec.Template.Spec.StartupTaints = []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}
-	pod := nginx(metav1.NamespaceDefault, "platform", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "own"} })
-	create(t, c.admin, nodePool, pod)
-	t.Cleanup(func() { c.remove(t, pod, nodePool) })
-	c.waits(t, "startup-taint", "pod/platform", "-n", metav1.NamespaceDefault)
+	pod := newNginxPod(metav1.NamespaceDefault, "platform", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "own"} })
+	createObjects(t, c.admin, nodePool, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod, nodePool) })
+	c.awaitStep(t, "startup-taint", "pod/platform", "-n", metav1.NamespaceDefault)
 }
 
-// whyUnregisteredTaint removes the taint with which nodes register, as a node image without
+// testWhyUnregisteredTaint removes the taint with which nodes register, as a node image without
 // support for Karpenter does.
-func whyUnregisteredTaint(t *testing.T, c *whyer) {
-	nodePool := ownPool()
+func testWhyUnregisteredTaint(t *testing.T, c *faultyCluster) {
+	nodePool := newOwnPool()
 	nodePool.Name = "bare"
 	nodePool.Spec.Template.Labels = map[string]string{agent: "bare"}
 	policy := &admissionv1.MutatingAdmissionPolicy{
@@ -78,9 +78,9 @@ func whyUnregisteredTaint(t *testing.T, c *whyer) {
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "bare"},
 	}
-	create(t, c.admin, policy, binding)
-	t.Cleanup(func() { c.remove(t, binding, policy) })
-	eventually(t, moments, "the policy to hold", func(ctx context.Context) error {
+	createObjects(t, c.admin, policy, binding)
+	t.Cleanup(func() { c.deleteObjects(t, binding, policy) })
+	awaitCondition(t, moments, "the policy to hold", func(ctx context.Context) error {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "dry", Labels: map[string]string{agent: "bare"}},
 			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: agent, Effect: corev1.TaintEffectNoSchedule}}},
@@ -94,16 +94,16 @@ func whyUnregisteredTaint(t *testing.T, c *whyer) {
 		return nil
 	})
 	// The pod is created after the removal: a pod that waits already could get a node at once.
-	create(t, c.admin, nodePool)
-	t.Cleanup(func() { c.remove(t, nodePool) })
-	pod := nginx(metav1.NamespaceDefault, "bare", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "bare"} })
-	create(t, c.admin, pod)
-	t.Cleanup(func() { c.remove(t, pod) })
-	claim := c.claimOf(t, c.runs(t, pod).Spec.NodeName)
-	c.tells(t, "unregistered-taint-missing", "", "nodeclaim/"+claim.Name)
+	createObjects(t, c.admin, nodePool)
+	t.Cleanup(func() { c.deleteObjects(t, nodePool) })
+	pod := newNginxPod(metav1.NamespaceDefault, "bare", func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{agent: "bare"} })
+	createObjects(t, c.admin, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
+	claim := c.findNodeClaim(t, c.awaitRunning(t, pod).Spec.NodeName)
+	c.awaitCause(t, "unregistered-taint-missing", "", "nodeclaim/"+claim.Name)
 }
 
-func whyNodeClassTerminating(t *testing.T, c *whyer) {
+func testWhyNodeClassTerminating(t *testing.T, c *faultyCluster) {
 	slow := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}}
 	keep := func(finalizers string) {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": `+finalizers+`}}`))
@@ -112,27 +112,27 @@ func whyNodeClassTerminating(t *testing.T, c *whyer) {
 		}
 	}
 	keep(`["example.org/kept"]`)
-	c.remove(t, slow)
-	c.tells(t, "node-class-terminating", "", "nodepool/slow")
+	c.deleteObjects(t, slow)
+	c.awaitCause(t, "node-class-terminating", "", "nodepool/slow")
 	keep(`null`)
 }
 
-func whyNodeClassUnknown(t *testing.T, c *whyer) {
+func testWhyNodeClassUnknown(t *testing.T, c *faultyCluster) {
 	slow := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "slow"}}
 	unknown := fmt.Sprintf(`{"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "AwaitingReconciliation", "message": "", "lastTransitionTime": %q}]}}`,
 		metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
 	if err := c.admin.Status().Patch(t.Context(), slow, client.RawPatch(types.MergePatchType, []byte(unknown))); err != nil {
 		t.Fatal(err)
 	}
-	c.tells(t, "node-class-unknown", "", "nodepool/slow")
+	c.awaitCause(t, "node-class-unknown", "", "nodepool/slow")
 }
 
-// whyWithoutKubelet stops the simulated nodes, and writes the kubelets' status itself.
-func whyWithoutKubelet(t *testing.T, c *whyer) {
-	deployment, _ := nginxes("tenant-a", 1)
-	create(t, c.member(t, "team-a"), deployment)
-	t.Cleanup(func() { c.remove(t, deployment) })
-	node := c.running(t, "tenant-a", 1)[0].Spec.NodeName
+// testWhyWithoutKubelet stops the simulated nodes, and writes the kubelets' status itself.
+func testWhyWithoutKubelet(t *testing.T, c *faultyCluster) {
+	deployment, _ := newNginxDeployment("tenant-a", 1)
+	createObjects(t, c.newMemberClient(t, "team-a"), deployment)
+	t.Cleanup(func() { c.deleteObjects(t, deployment) })
+	node := c.awaitRunningPods(t, "tenant-a", 1)[0].Spec.NodeName
 	if err := c.Stop("kwok"); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func whyWithoutKubelet(t *testing.T, c *whyer) {
 		t.Fatal(err)
 	}
 	var pod *corev1.Pod
-	eventually(t, patience, "a pod to be placed", func(ctx context.Context) error {
+	awaitCondition(t, patience, "a pod to be placed", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.admin.List(ctx, &pods, client.InNamespace("tenant-a")); err != nil {
 			return err
@@ -165,11 +165,11 @@ func whyWithoutKubelet(t *testing.T, c *whyer) {
 	if err := c.admin.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	c.tells(t, "image-pull", "team-a", "pod/"+pod.Name, "-n", "tenant-a")
-	c.tells(t, "image-pull", "team-a", "deployment/nginx", "-n", "tenant-a")
+	c.awaitCause(t, "image-pull", "team-a", "pod/"+pod.Name, "-n", "tenant-a")
+	c.awaitCause(t, "image-pull", "team-a", "deployment/nginx", "-n", "tenant-a")
 
 	var live corev1.Node
-	c.get(t, "", node, &live)
+	c.getObject(t, "", node, &live)
 	for i := range live.Status.Conditions {
 		if live.Status.Conditions[i].Type == corev1.NodeReady {
 			live.Status.Conditions[i].Status, live.Status.Conditions[i].Reason = corev1.ConditionFalse, "KubeletNotReady"
@@ -179,5 +179,5 @@ func whyWithoutKubelet(t *testing.T, c *whyer) {
 	if err := c.admin.Status().Update(t.Context(), &live); err != nil {
 		t.Fatal(err)
 	}
-	c.tells(t, "cni-not-initialized", "", "node/"+node)
+	c.awaitCause(t, "cni-not-initialized", "", "node/"+node)
 }

@@ -17,22 +17,22 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-func whyPlacement(t *testing.T, c *whyer) {
-	c.tells(t, "placement-missing", "", "pod/older", "-n", "older")
-	outside := nginx(metav1.NamespaceDefault, "outside")
-	create(t, c.admin, outside)
-	t.Cleanup(func() { c.remove(t, outside) })
-	story := c.tells(t, "placement-missing", "", "pod/outside", "-n", metav1.NamespaceDefault)
+func testWhyPlacement(t *testing.T, c *faultyCluster) {
+	c.awaitCause(t, "placement-missing", "", "pod/older", "-n", "older")
+	outside := newNginxPod(metav1.NamespaceDefault, "outside")
+	createObjects(t, c.admin, outside)
+	t.Cleanup(func() { c.deleteObjects(t, outside) })
+	story := c.awaitCause(t, "placement-missing", "", "pod/outside", "-n", metav1.NamespaceDefault)
 	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool { return s.Finding != nil && s.Finding.ID == "taint-not-tolerated" }) {
 		t.Errorf("Karpenter's own word is not in it: %+v", story.Steps)
 	}
 }
 
-// whyAskedTooMuch requests nodes that the pool of tenant-a does not create.
-func whyAskedTooMuch(t *testing.T, c *whyer) {
+// testWhyUnmetRequests requests nodes that the pool of tenant-a does not create.
+func testWhyUnmetRequests(t *testing.T, c *faultyCluster) {
 	for id, edit := range map[string]func(*corev1.PodSpec){
 		"label-unknown":     func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"example.org/gpu": "yes"} },
-		"requirement-unmet": wantInstanceType("p4d.24xlarge"),
+		"requirement-unmet": requireInstanceType("p4d.24xlarge"),
 		"no-instance-type": func(s *corev1.PodSpec) {
 			s.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500")}
 		},
@@ -48,17 +48,17 @@ func whyAskedTooMuch(t *testing.T, c *whyer) {
 		},
 	} {
 		t.Run(id, func(t *testing.T) {
-			pod := nginx("tenant-a", id, edit)
-			create(t, c.member(t, "team-a"), pod)
-			t.Cleanup(func() { c.remove(t, pod) })
-			c.tells(t, id, "", "pod/"+id, "-n", "tenant-a")
-			c.isDiscreet(t, c.tells(t, id, "team-a", "pod/"+id, "-n", "tenant-a"))
+			pod := newNginxPod("tenant-a", id, edit)
+			createObjects(t, c.newMemberClient(t, "team-a"), pod)
+			t.Cleanup(func() { c.deleteObjects(t, pod) })
+			c.awaitCause(t, id, "", "pod/"+id, "-n", "tenant-a")
+			c.expectDiscreet(t, c.awaitCause(t, id, "team-a", "pod/"+id, "-n", "tenant-a"))
 		})
 	}
 }
 
-// isDiscreet fails the test if a story reveals others' objects to a member of tenant-a.
-func (c *whyer) isDiscreet(t testing.TB, story why.Story) {
+// expectDiscreet fails the test if a story reveals others' objects to a member of tenant-a.
+func (c *faultyCluster) expectDiscreet(t testing.TB, story why.Story) {
 	t.Helper()
 	told, err := json.Marshal(story)
 	if err != nil {
@@ -85,14 +85,14 @@ func (c *whyer) isDiscreet(t testing.TB, story why.Story) {
 	}
 }
 
-func whyLimits(t *testing.T, c *whyer) {
-	pod := nginx("tiny", "pod")
-	create(t, c.admin, pod)
-	t.Cleanup(func() { c.remove(t, pod) })
-	c.tells(t, "limits-exceeded", "", "pod/pod", "-n", "tiny")
+func testWhyLimits(t *testing.T, c *faultyCluster) {
+	pod := newNginxPod("tiny", "pod")
+	createObjects(t, c.admin, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
+	c.awaitCause(t, "limits-exceeded", "", "pod/pod", "-n", "tiny")
 	// As a viewer: the readable objects of the namespace are enough to find the cause.
-	c.tells(t, "limits-exceeded", "team-tiny", "pod/pod", "-n", "tiny")
-	out := c.croft(t, "why", "pod/pod", "-n", "tiny", "--as", "jane", "--as-group", "team-tiny").exits(t, 1)
+	c.awaitCause(t, "limits-exceeded", "team-tiny", "pod/pod", "-n", "tiny")
+	out := c.runCroft(t, "why", "pod/pod", "-n", "tiny", "--as", "jane", "--as-group", "team-tiny").expectExit(t, 1)
 	for _, want := range []string{"pod/pod in tiny: waits for a node\n\n  cause: the pool has reached its limits", "\n  who:   a platform admin\n", "\n✗ karpenter", "\n? pool"} {
 		if !strings.Contains(out.stdout, want) {
 			t.Errorf("want %q: %s", want, out)
@@ -100,8 +100,8 @@ func whyLimits(t *testing.T, c *whyer) {
 	}
 }
 
-// whyVolumeZone requests a volume in a zone in which the pool creates no nodes.
-func whyVolumeZone(t *testing.T, c *whyer) {
+// testWhyVolumeZone requests a volume in a zone in which the pool creates no nodes.
+func testWhyVolumeZone(t *testing.T, c *faultyCluster) {
 	gib := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	volume := &corev1.PersistentVolume{
@@ -120,45 +120,45 @@ func whyVolumeZone(t *testing.T, c *whyer) {
 			AccessModes: modes, VolumeName: "far", StorageClassName: ptr.To("static"), Resources: corev1.VolumeResourceRequirements{Requests: gib},
 		},
 	}
-	create(t, c.admin, volume, claim)
-	t.Cleanup(func() { c.remove(t, claim, volume) })
-	pod := nginx("zoned", "far", func(s *corev1.PodSpec) {
+	createObjects(t, c.admin, volume, claim)
+	t.Cleanup(func() { c.deleteObjects(t, claim, volume) })
+	pod := newNginxPod("zoned", "far", func(s *corev1.PodSpec) {
 		s.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "far"},
 		}}}
 	})
-	create(t, c.admin, pod)
-	t.Cleanup(func() { c.remove(t, pod) })
-	c.tells(t, "volume-zone", "", "pod/far", "-n", "zoned")
+	createObjects(t, c.admin, pod)
+	t.Cleanup(func() { c.deleteObjects(t, pod) })
+	c.awaitCause(t, "volume-zone", "", "pod/far", "-n", "zoned")
 }
 
-// whyAntiAffinity creates a pod of the platform that keeps a tenant's pod away, which no rule
+// testWhyAntiAffinity creates a pod of the platform that keeps a tenant's pod away, which no rule
 // forbids. The platform's admin gets the pod's name, and the tenant is referred to the admin.
-func whyAntiAffinity(t *testing.T, c *whyer) {
+func testWhyAntiAffinity(t *testing.T, c *faultyCluster) {
 	everybody := metav1.LabelSelector{MatchLabels: map[string]string{"app": "shy"}}
-	nodePool := ownPool()
+	nodePool := newOwnPool()
 	nodePool.Name = "shunned"
 	nodePool.Spec.Template.Labels = map[string]string{agent: "shunned"}
-	shunner := nginx(metav1.NamespaceDefault, "shunner", func(s *corev1.PodSpec) {
+	shunner := newNginxPod(metav1.NamespaceDefault, "shunner", func(s *corev1.PodSpec) {
 		s.NodeSelector = map[string]string{agent: "shunned"}
 		s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			TopologyKey: corev1.LabelOSStable, NamespaceSelector: &metav1.LabelSelector{}, LabelSelector: &everybody,
 		}}}}
 	})
-	create(t, c.admin, nodePool, shunner)
-	t.Cleanup(func() { c.remove(t, shunner, nodePool) })
-	c.runs(t, shunner)
-	shy := nginx("tenant-a", "shy")
+	createObjects(t, c.admin, nodePool, shunner)
+	t.Cleanup(func() { c.deleteObjects(t, shunner, nodePool) })
+	c.awaitRunning(t, shunner)
+	shy := newNginxPod("tenant-a", "shy")
 	shy.Labels = everybody.MatchLabels
-	create(t, c.member(t, "team-a"), shy)
-	t.Cleanup(func() { c.remove(t, shy) })
+	createObjects(t, c.newMemberClient(t, "team-a"), shy)
+	t.Cleanup(func() { c.deleteObjects(t, shy) })
 
-	story := c.tells(t, "anti-affinity-of-others", "", "pod/shy", "-n", "tenant-a")
+	story := c.awaitCause(t, "anti-affinity-of-others", "", "pod/shy", "-n", "tenant-a")
 	if !strings.Contains(story.First.Symptom, "default/shunner") {
 		t.Errorf("a platform admin is not told who is in the way: %s", story.First.Symptom)
 	}
-	story = c.tells(t, "anti-affinity-of-others", "team-a", "pod/shy", "-n", "tenant-a")
-	c.isDiscreet(t, story)
+	story = c.awaitCause(t, "anti-affinity-of-others", "team-a", "pod/shy", "-n", "tenant-a")
+	c.expectDiscreet(t, story)
 	told := fmt.Sprint(story)
 	if strings.Contains(told, "shunner") {
 		t.Errorf("a tenant is told the name of another's pod: %s", told)

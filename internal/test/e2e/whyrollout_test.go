@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// whyRollout changes the template of Deployments whose earlier pods keep running.
-func whyRollout(t *testing.T, c *whyer) {
+// testWhyRollout changes the template of Deployments whose earlier pods keep running.
+func testWhyRollout(t *testing.T, c *faultyCluster) {
 	roll := func(deployment *appsv1.Deployment, patch string) {
 		t.Helper()
 		patched := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name}}
@@ -24,43 +24,43 @@ func whyRollout(t *testing.T, c *whyer) {
 			t.Fatal(err)
 		}
 	}
-	refused, _ := nginxes("frugal", 1)
-	create(t, c.admin, refused)
-	t.Cleanup(func() { c.remove(t, refused) })
-	c.running(t, "frugal", 1)
+	refused, _ := newNginxDeployment("frugal", 1)
+	createObjects(t, c.admin, refused)
+	t.Cleanup(func() { c.deleteObjects(t, refused) })
+	c.awaitRunningPods(t, "frugal", 1)
 	roll(refused, `{"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}`)
-	eventually(t, patience, "croft why to tell the earlier pod apart", func(context.Context) error {
-		story, out := c.asks(t, "", "deployment/nginx", "-n", "frugal")
+	awaitCondition(t, patience, "croft why to tell the earlier pod apart", func(context.Context) error {
+		story, out := c.explainAs(t, "", "deployment/nginx", "-n", "frugal")
 		if !strings.Contains(story.Summary, "1 of 1 pods are ready, and the rollout has not finished: 0 of 1 pods have the current template, and 1 an earlier one") {
 			return fmt.Errorf("it says %s", out)
 		}
 		return nil
 	})
-	c.tells(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal")
+	c.awaitCause(t, "quota-exceeded", "team-frugal", "deployment/nginx", "-n", "frugal")
 
-	unplaced, _ := nginxes("tenant-b", 1)
+	unplaced, _ := newNginxDeployment("tenant-b", 1)
 	unplaced.Name = "rolling"
 	unplaced.Spec.ProgressDeadlineSeconds = ptr.To[int32](1)
-	create(t, c.member(t, "team-b"), unplaced)
-	t.Cleanup(func() { c.remove(t, unplaced) })
-	c.running(t, "tenant-b", 1)
+	createObjects(t, c.newMemberClient(t, "team-b"), unplaced)
+	t.Cleanup(func() { c.deleteObjects(t, unplaced) })
+	c.awaitRunningPods(t, "tenant-b", 1)
 	roll(unplaced, `{"spec": {"template": {"spec": {"nodeSelector": {"node.kubernetes.io/instance-type": "p4d.24xlarge"}}}}}`)
-	c.tells(t, "requirement-unmet", "team-b", "deployment/rolling", "-n", "tenant-b")
-	c.waits(t, "rollout-stuck", "deployment/rolling", "-n", "tenant-b")
-	if story, _ := c.asks(t, "", "deployment/rolling", "-n", "tenant-b"); !strings.Contains(story.Summary, "1 of 1 pods have the current template, and 1 an earlier one") {
+	c.awaitCause(t, "requirement-unmet", "team-b", "deployment/rolling", "-n", "tenant-b")
+	c.awaitStep(t, "rollout-stuck", "deployment/rolling", "-n", "tenant-b")
+	if story, _ := c.explainAs(t, "", "deployment/rolling", "-n", "tenant-b"); !strings.Contains(story.Summary, "1 of 1 pods have the current template, and 1 an earlier one") {
 		t.Errorf("the earlier pod is not told apart: %s", story.Summary)
 	}
 }
 
-// whyJob tests a Job that exceeds its deadline without a node, and a Job that fails. The test
+// testWhyJob tests a Job that exceeds its deadline without a node, and a Job that fails. The test
 // writes the failed pod's status as the kubelet does.
-func whyJob(t *testing.T, c *whyer) {
+func testWhyJob(t *testing.T, c *faultyCluster) {
 	job := func(name string, edit func(*batchv1.JobSpec)) *batchv1.Job {
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-b", Name: name}}
-		j.Spec.Template.Spec = nginx("tenant-b", name, wantInstanceType("p4d.24xlarge")).Spec
+		j.Spec.Template.Spec = newNginxPod("tenant-b", name, requireInstanceType("p4d.24xlarge")).Spec
 		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		edit(&j.Spec)
-		create(t, c.member(t, "team-b"), j)
+		createObjects(t, c.newMemberClient(t, "team-b"), j)
 		t.Cleanup(func() {
 			if err := c.admin.Delete(context.WithoutCancel(t.Context()), j, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 				t.Error(err)
@@ -69,12 +69,12 @@ func whyJob(t *testing.T, c *whyer) {
 		return j
 	}
 	job("late", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](1) })
-	story := c.tells(t, "job-deadline", "team-b", "job/late", "-n", "tenant-b")
+	story := c.awaitCause(t, "job-deadline", "team-b", "job/late", "-n", "tenant-b")
 	if story.Summary != "has failed" {
 		t.Errorf("it is told as %q", story.Summary)
 	}
 	broken := job("broken", func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](0) })
-	c.tells(t, "requirement-unmet", "team-b", "job/broken", "-n", "tenant-b")
+	c.awaitCause(t, "requirement-unmet", "team-b", "job/broken", "-n", "tenant-b")
 	var pods corev1.PodList
 	if err := c.admin.List(t.Context(), &pods, client.InNamespace("tenant-b"), client.MatchingLabels{batchv1.JobNameLabel: broken.Name}); err != nil || len(pods.Items) != 1 {
 		t.Fatalf("%d pods, %v", len(pods.Items), err)
@@ -86,8 +86,8 @@ func whyJob(t *testing.T, c *whyer) {
 	if err := c.admin.Status().Update(t.Context(), &pods.Items[0]); err != nil {
 		t.Fatal(err)
 	}
-	c.waits(t, "job-failed", "job/broken", "-n", "tenant-b")
-	story = c.tells(t, "crash-loop", "team-b", "job/broken", "-n", "tenant-b")
+	c.awaitStep(t, "job-failed", "job/broken", "-n", "tenant-b")
+	story = c.awaitCause(t, "crash-loop", "team-b", "job/broken", "-n", "tenant-b")
 	if !strings.Contains(story.First.Symptom, "ended with exit code 1: no database") {
 		t.Errorf("the pod's end is not told: %s", story.First.Symptom)
 	}

@@ -21,7 +21,7 @@ import (
 // if a connection opens where none may, or stays open.
 func (c *cluster) testWindows(t *testing.T) {
 	const from, to = "green", "blue"
-	target := c.addresses(t, to, webPort)[0]
+	target := c.listAddresses(t, to, webPort)[0]
 	restart := func(component string) func(*testing.T) {
 		return func(t *testing.T) {
 			if err := c.Stop(component); err != nil {
@@ -40,24 +40,24 @@ func (c *cluster) testWindows(t *testing.T) {
 		{"the operator restarts", restart("croft"), 0},
 		{"the API server restarts", restart("kube-apiserver"), 0},
 		{"the tenant changes", func(t *testing.T) {
-			c.declare(t, strings.Replace(packetTenants, "blue: {", "blue: {network: {egress: Restricted}, ", 1))
+			c.applyContent(t, strings.Replace(packetTenants, "blue: {", "blue: {network: {egress: Restricted}, ", 1))
 		}, 0},
 		{"the tenant changes its pool", func(t *testing.T) {
-			c.declare(t, strings.Replace(packetTenants, "blue: {pool: pool-b", "blue: {pool: pool-a", 1))
-			c.declare(t, packetTenants)
+			c.applyContent(t, strings.Replace(packetTenants, "blue: {pool: pool-b", "blue: {pool: pool-a", 1))
+			c.applyContent(t, packetTenants)
 		}, 0},
 		{"an administrator deletes the tenant's isolation", func(t *testing.T) {
 			policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: to, Name: network.IsolationPolicy}}
 			if err := c.admin.Delete(t.Context(), policy); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, moments, "croft to restore it", func(ctx context.Context) error {
+			awaitCondition(t, moments, "croft to restore it", func(ctx context.Context) error {
 				return c.admin.Get(ctx, client.ObjectKeyFromObject(policy), policy)
 			})
 		}, 5 * time.Second},
 	} {
 		t.Run(window.name, func(t *testing.T) {
-			open := c.watch(t, from, []string{target}, window.change)[target]
+			open := c.measureOpenTime(t, from, []string{target}, window.change)[target]
 			t.Logf("%s: %s", window.name, describeWindow(open))
 			if open > window.longest {
 				t.Errorf("another tenant could connect for %s", open)
@@ -67,10 +67,10 @@ func (c *cluster) testWindows(t *testing.T) {
 	t.Run("a pod starts", func(t *testing.T) {
 		next := c.guessAddresses(t, to)
 		var started corev1.Pod
-		windows := c.watch(t, from, next, func(t *testing.T) {
-			c.kubectl(t, pod("late", "restartPolicy: Always", "args: [serve]"), "apply", "-n", to, "-f", "-").exits(t, 0)
-			c.kubectl(t, "", "wait", "pod/late", "-n", to, "--for=condition=Ready", "--timeout", patience.String()).exits(t, 0)
-			c.get(t, to, "late", &started)
+		windows := c.measureOpenTime(t, from, next, func(t *testing.T) {
+			c.runKubectl(t, formatPod("late", "restartPolicy: Always", "args: [serve]"), "apply", "-n", to, "-f", "-").expectExit(t, 0)
+			c.runKubectl(t, "", "wait", "pod/late", "-n", to, "--for=condition=Ready", "--timeout", patience.String()).expectExit(t, 0)
+			c.getObject(t, to, "late", &started)
 		})
 		open, ok := windows[started.Status.PodIP+":8080"]
 		if !ok {
@@ -93,16 +93,16 @@ func describeWindow(open time.Duration) string {
 // watched is the time in which a pod tries to connect: longer than the changes take.
 const watched = 15 * time.Second
 
-// watch returns for how long TCP connections from a pod of a namespace to each address opened
-// while a change was made; 0 for never, at least a millisecond otherwise.
-func (c *cluster) watch(t *testing.T, from string, addresses []string, change func(*testing.T)) map[string]time.Duration {
+// measureOpenTime returns for how long TCP connections from a pod of a namespace to each address
+// opened while a change was made; 0 for never, at least a millisecond otherwise.
+func (c *cluster) measureOpenTime(t *testing.T, from string, addresses []string, change func(*testing.T)) map[string]time.Duration {
 	t.Helper()
 	const name = "watch"
 	args := "args: [watch, " + watched.String() + ", '" + strings.Join(addresses, "', '") + "']"
-	c.kubectl(t, pod(name, "restartPolicy: Never", args), "apply", "-n", from, "-f", "-").exits(t, 0)
-	defer func() { c.kubectl(t, "", "delete", "pod/"+name, "-n", from, "--now").exits(t, 0) }()
-	eventually(t, patience, "the pod to watch", func(context.Context) error {
-		if o := c.kubectl(t, "", "logs", "pod/"+name, "-n", from); !strings.Contains(o.stdout, "watching") {
+	c.runKubectl(t, formatPod(name, "restartPolicy: Never", args), "apply", "-n", from, "-f", "-").expectExit(t, 0)
+	defer func() { c.runKubectl(t, "", "delete", "pod/"+name, "-n", from, "--now").expectExit(t, 0) }()
+	awaitCondition(t, patience, "the pod to watch", func(context.Context) error {
+		if o := c.runKubectl(t, "", "logs", "pod/"+name, "-n", from); !strings.Contains(o.stdout, "watching") {
 			return fmt.Errorf("%s", o)
 		}
 		return nil
@@ -110,7 +110,7 @@ func (c *cluster) watch(t *testing.T, from string, addresses []string, change fu
 	change(t)
 	c.awaitPhase(t, from, name, corev1.PodSucceeded)
 	windows := map[string]time.Duration{}
-	for line := range strings.Lines(c.kubectl(t, "", "logs", "pod/"+name, "-n", from).exits(t, 0).stdout) {
+	for line := range strings.Lines(c.runKubectl(t, "", "logs", "pod/"+name, "-n", from).expectExit(t, 0).stdout) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 2 && fields[1] == "closed":
@@ -134,7 +134,7 @@ func (c *cluster) watch(t *testing.T, from string, addresses []string, change fu
 func (c *cluster) guessAddresses(t *testing.T, namespace string) []string {
 	t.Helper()
 	var web corev1.Pod
-	c.get(t, namespace, "web", &web)
+	c.getObject(t, namespace, "web", &web)
 	var pods corev1.PodList
 	if err := c.admin.List(t.Context(), &pods); err != nil {
 		t.Fatal(err)

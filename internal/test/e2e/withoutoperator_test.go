@@ -23,34 +23,34 @@ func testWithoutOperator(t *testing.T, c *twoTenants) {
 		}
 	})
 	a := teams[0]
-	member := c.member(t, a.group)
+	member := c.newMemberClient(t, a.group)
 
 	t.Run("pods are placed", func(t *testing.T) {
-		pod := nginx(a.tenant, "late")
-		create(t, member, pod)
-		t.Cleanup(func() { c.remove(t, pod) })
-		isPlaced(t, pod, c.estate.Platform.NodePoolKey, a.pool)
-		c.runsOn(t, c.estate, c.runs(t, pod), a.pool)
+		pod := newNginxPod(a.tenant, "late")
+		createObjects(t, member, pod)
+		t.Cleanup(func() { c.deleteObjects(t, pod) })
+		expectPlacement(t, pod, c.estate.Platform.NodePoolKey, a.pool)
+		c.expectPool(t, c.estate, c.awaitRunning(t, pod), a.pool)
 	})
 
 	t.Run("attacks bounce", func(t *testing.T) {
-		isRefused(t, "a pod that tolerates everything",
-			member.Create(t.Context(), nginx(a.tenant, "stowaway", tolerateEverything)), byPlacement)
-		isRefused(t, "a NetworkPolicy that lets everybody in",
-			member.Create(t.Context(), openHouse(a.tenant)), byFloor)
+		expectRefusal(t, "a pod that tolerates everything",
+			member.Create(t.Context(), newNginxPod(a.tenant, "stowaway", tolerateEverything)), byPlacement)
+		expectRefusal(t, "a NetworkPolicy that lets everybody in",
+			member.Create(t.Context(), newOpenPolicy(a.tenant)), byFloor)
 		isolation := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: a.tenant, Name: network.IsolationPolicy}}
-		isRefused(t, "deleting croft's NetworkPolicy",
+		expectRefusal(t, "deleting croft's NetworkPolicy",
 			member.Delete(t.Context(), isolation), byProtection)
 	})
 
 	t.Run("nothing else is blocked", func(t *testing.T) {
-		bystander := nginx(metav1.NamespaceDefault, "tolerant", tolerateEverything)
+		bystander := newNginxPod(metav1.NamespaceDefault, "tolerant", tolerateEverything)
 		bystander.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.org/never"}}
-		create(t, c.admin, bystander)
-		t.Cleanup(func() { c.remove(t, bystander) })
+		createObjects(t, c.admin, bystander)
+		t.Cleanup(func() { c.deleteObjects(t, bystander) })
 
 		note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.tenant, Name: "note"}}
-		create(t, member, note)
+		createObjects(t, member, note)
 		note.Data = map[string]string{"note": "written with the operator down"}
 		if err := member.Update(t.Context(), note); err != nil {
 			t.Error(err)
@@ -61,13 +61,13 @@ func testWithoutOperator(t *testing.T, c *twoTenants) {
 	})
 
 	t.Run("it is started again", func(t *testing.T) {
-		c.resume(t)
-		c.apply(t, c.file) // waits until everything is Ready
+		c.resumeOperator(t)
+		c.applyFile(t, c.file) // waits until everything is Ready
 	})
 }
 
-// openHouse returns a NetworkPolicy that allows all ingress.
-func openHouse(namespace string) *networkingv1.NetworkPolicy {
+// newOpenPolicy returns a NetworkPolicy that allows all ingress.
+func newOpenPolicy(namespace string) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "open-house"},
 		Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},

@@ -52,40 +52,40 @@ func TestWorkloads(t *testing.T) {
 	sandbox.Thorough(t) // internal/prove/trial tests the same workloads without a cluster
 	t.Parallel()        // it mostly waits
 	file := path.Join(workloads, "croft.yaml")
-	e := estateOf(t, file, read(t, file))
+	e := buildEstate(t, file, readRepositoryFile(t, file))
 	all := readWorkloads(t, e)
 	c := startWithCroft(t)
 	if err := c.InstallCRDs(t.Context(), sandbox.GatewayAPI, sandbox.CertManager, sandbox.Flux); err != nil {
 		t.Fatal(err)
 	}
-	c.offerStorage(t)
-	c.apply(t, file)
+	c.createStorageClass(t)
+	c.applyFile(t, file)
 	for _, tenant := range e.Tenants {
-		c.counted(t, tenant.Namespaces[0])
+		c.awaitQuotaCounted(t, tenant.Namespaces[0])
 	}
 
 	started := time.Now()
 	var running []*workload
 	for _, w := range all {
 		t.Run(w.level+"/"+w.name, func(t *testing.T) {
-			w.applies(t, c)
-			w.runsCronJobs(t, c)
+			w.applyObjects(t, c)
+			w.runCronJobs(t, c)
 			running = append(running, w)
 		})
 	}
 	t.Logf("%d workloads applied after %s", len(running), time.Since(started))
-	c.settle(t, running)
+	c.awaitWorkloads(t, running)
 	t.Logf("they run after %s", time.Since(started))
 
 	for _, w := range running {
-		w.createsByItself(t, c)
+		w.createAtRuntime(t, c)
 	}
-	c.settle(t, running)
-	c.arePlaced(t, e)
+	c.awaitWorkloads(t, running)
+	c.expectAllPlaced(t, e)
 	// GitOps tools apply the same objects every few minutes: croft's mutations must not
 	// make that fail.
 	for _, w := range running {
-		w.applies(t, c)
+		w.applyObjects(t, c)
 	}
 	var nodes corev1.NodeList
 	if err := c.admin.List(t.Context(), &nodes); err != nil {
@@ -94,7 +94,7 @@ func TestWorkloads(t *testing.T) {
 	t.Logf("applied again after %s; they run on %d nodes", time.Since(started), len(nodes.Items))
 
 	for _, w := range running {
-		w.isDeleted(t, c)
+		w.deleteObjects(t, c)
 	}
 	t.Logf("deleted after %s", time.Since(started))
 }
@@ -162,31 +162,31 @@ func readObjects(t testing.TB, file, namespace string) []*unstructured.Unstructu
 	}
 }
 
-// applies applies a workload as a member of its team.
-func (w *workload) applies(t testing.TB, c *cluster) {
+// applyObjects applies a workload as a member of its team.
+func (w *workload) applyObjects(t testing.TB, c *cluster) {
 	t.Helper()
-	as, warnings := c.warned(t, w.member())
+	as, warnings := c.newWarnedClient(t, w.newMember())
 	for _, o := range w.objects {
 		err := retryQuotaConflicts(func() error {
 			// Apply writes the API server's response into the object, so it gets a copy.
 			return as.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("kubectl"))
 		})
-		w.isLetThrough(t, o, err, warnings.take())
+		w.expectAdmitted(t, o, err, warnings.takeAll())
 	}
 }
 
-// runsCronJobs runs each CronJob now, as `kubectl create job --from` does: most are not due
+// runCronJobs runs each CronJob now, as `kubectl create job --from` does: most are not due
 // until night.
-func (w *workload) runsCronJobs(t testing.TB, c *cluster) {
+func (w *workload) runCronJobs(t testing.TB, c *cluster) {
 	t.Helper()
-	as, warnings := c.warned(t, w.member())
+	as, warnings := c.newWarnedClient(t, w.newMember())
 	for _, o := range w.objects {
 		if o.GetKind() != "CronJob" {
 			continue
 		}
 		var cron batchv1.CronJob
 		if err := as.Get(t.Context(), client.ObjectKeyFromObject(o), &cron); err != nil {
-			w.isLetThrough(t, o, err, warnings.take())
+			w.expectAdmitted(t, o, err, warnings.takeAll())
 			continue
 		}
 		job := &batchv1.Job{
@@ -198,42 +198,42 @@ func (w *workload) runsCronJobs(t testing.TB, c *cluster) {
 			Spec: cron.Spec.JobTemplate.Spec,
 		}
 		err := retryQuotaConflicts(func() error { return as.Create(t.Context(), job.DeepCopy()) })
-		w.isLetThrough(t, o, err, warnings.take())
+		w.expectAdmitted(t, o, err, warnings.takeAll())
 	}
 }
 
-// createsByItself creates, as the workload's service accounts, the objects that these create at
+// createAtRuntime creates, as the workload's service accounts, the objects that these create at
 // run time.
-func (w *workload) createsByItself(t testing.TB, c *cluster) {
+func (w *workload) createAtRuntime(t testing.TB, c *cluster) {
 	t.Helper()
 	for account, objects := range w.by {
-		as, warnings := c.warned(t, rest.ImpersonationConfig{
+		as, warnings := c.newWarnedClient(t, rest.ImpersonationConfig{
 			UserName: "system:serviceaccount:" + w.team.tenant + ":" + account,
 			Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + w.team.tenant, "system:authenticated"},
 		})
 		for _, o := range objects {
 			err := retryQuotaConflicts(func() error { return as.Create(t.Context(), o.DeepCopy()) })
-			w.isLetThrough(t, o, err, warnings.take())
+			w.expectAdmitted(t, o, err, warnings.takeAll())
 		}
 	}
 }
 
-// isDeleted deletes a workload as a member of its team, as `helm uninstall` does.
-func (w *workload) isDeleted(t testing.TB, c *cluster) {
+// deleteObjects deletes a workload as a member of its team, as `helm uninstall` does.
+func (w *workload) deleteObjects(t testing.TB, c *cluster) {
 	t.Helper()
-	as, warnings := c.warned(t, w.member())
+	as, warnings := c.newWarnedClient(t, w.newMember())
 	for _, o := range w.objects {
 		err := as.Delete(t.Context(), o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
-		w.isLetThrough(t, o, err, warnings.take())
+		w.expectAdmitted(t, o, err, warnings.takeAll())
 	}
 }
 
-func (w *workload) member() rest.ImpersonationConfig {
+func (w *workload) newMember() rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: "jane", Groups: []string{w.team.group, "system:authenticated"}}
 }
 
-// isLetThrough fails the test if an object was refused, or admitted with a warning.
-func (w *workload) isLetThrough(t testing.TB, o *unstructured.Unstructured, err error, warnings []string) {
+// expectAdmitted fails the test if an object was refused, or admitted with a warning.
+func (w *workload) expectAdmitted(t testing.TB, o *unstructured.Unstructured, err error, warnings []string) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("%s/%s: %s %s was refused: %v", w.level, w.name, o.GetKind(), o.GetName(), err)
@@ -243,8 +243,8 @@ func (w *workload) isLetThrough(t testing.TB, o *unstructured.Unstructured, err 
 	}
 }
 
-// warned returns a client of a user, and the warnings that it receives.
-func (c *cluster) warned(t testing.TB, who rest.ImpersonationConfig) (client.Client, *warnings) {
+// newWarnedClient returns a client of a user, and the warnings that it receives.
+func (c *cluster) newWarnedClient(t testing.TB, who rest.ImpersonationConfig) (client.Client, *warnings) {
 	t.Helper()
 	got := &warnings{}
 	config := rest.CopyConfig(c.Config)
@@ -271,8 +271,8 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 	w.texts = append(w.texts, text)
 }
 
-// take returns the warnings since the last call.
-func (w *warnings) take() []string {
+// takeAll returns the warnings since the last call.
+func (w *warnings) takeAll() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	texts := w.texts
@@ -280,15 +280,15 @@ func (w *warnings) take() []string {
 	return texts
 }
 
-// settle waits until all workloads run: all replicas and all other pods are ready, jobs are
+// awaitWorkloads waits until all workloads run: all replicas and all other pods are ready, jobs are
 // complete and claims are bound.
-func (c *cluster) settle(t testing.TB, running []*workload) {
+func (c *cluster) awaitWorkloads(t testing.TB, running []*workload) {
 	t.Helper()
-	eventually(t, patience, "the workloads to run", func(ctx context.Context) error {
-		if err := c.provision(ctx); err != nil {
+	awaitCondition(t, patience, "the workloads to run", func(ctx context.Context) error {
+		if err := c.provisionVolumes(ctx); err != nil {
 			return err
 		}
-		unready := unready{}
+		unready := unreadyObjects{}
 		for _, list := range []client.ObjectList{
 			&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
 			&batchv1.JobList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PodList{},
@@ -296,23 +296,23 @@ func (c *cluster) settle(t testing.TB, running []*workload) {
 			if err := c.admin.List(ctx, list); err != nil {
 				return err
 			}
-			unready.add(list)
+			unready.addObjects(list)
 		}
 		if len(unready) == 0 {
 			return nil
 		}
 		var lines []string
 		for object, state := range unready {
-			lines = append(lines, whose(running, object)+": "+object+" "+state)
+			lines = append(lines, findWorkload(running, object)+": "+object+" "+state)
 		}
 		slices.Sort(lines)
 		return fmt.Errorf("%d do not:\n%s", len(lines), strings.Join(lines[:min(len(lines), 20)], "\n"))
 	})
 }
 
-// arePlaced fails the test if a pod is not on its team's nodes, regardless of its other
+// expectAllPlaced fails the test if a pod is not on its team's nodes, regardless of its other
 // constraints.
-func (c *cluster) arePlaced(t testing.TB, e *estate.Estate) {
+func (c *cluster) expectAllPlaced(t testing.TB, e *estate.Estate) {
 	t.Helper()
 	for _, tenant := range e.Tenants {
 		var pods corev1.PodList
@@ -320,14 +320,14 @@ func (c *cluster) arePlaced(t testing.TB, e *estate.Estate) {
 			t.Fatal(err)
 		}
 		for i := range pods.Items {
-			isPlaced(t, &pods.Items[i], e.Platform.NodePoolKey, tenant.Pools[0])
+			expectPlacement(t, &pods.Items[i], e.Platform.NodePoolKey, tenant.Pools[0])
 		}
 	}
 }
 
-// whose returns the workload of an object: the one that declares it, or the one with an object
-// whose name is a prefix of the object's, as for pods and claims.
-func whose(running []*workload, object string) string {
+// findWorkload returns the workload of an object: the one that declares it, or the one with an
+// object whose name is a prefix of the object's, as for pods and claims.
+func findWorkload(running []*workload, object string) string {
 	_, object, _ = strings.Cut(object, " ")
 	var found, by string
 	for _, w := range running {
@@ -341,31 +341,31 @@ func whose(running []*workload, object string) string {
 	return found
 }
 
-// unready maps objects, by kind and name, to the reason why they do not run.
-type unready map[string]string
+// unreadyObjects maps objects, by kind and name, to the reason why they do not run.
+type unreadyObjects map[string]string
 
-func (u unready) add(list client.ObjectList) {
+func (u unreadyObjects) addObjects(list client.ObjectList) {
 	switch list := list.(type) {
 	case *appsv1.DeploymentList:
 		for i := range list.Items {
 			d := &list.Items[i]
-			u.replicas("Deployment", d, ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
+			u.addReplicas("Deployment", d, ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
 		}
 	case *appsv1.StatefulSetList:
 		for i := range list.Items {
 			s := &list.Items[i]
-			u.replicas("StatefulSet", s, ptr.Deref(s.Spec.Replicas, 1), s.Status.AvailableReplicas)
+			u.addReplicas("StatefulSet", s, ptr.Deref(s.Spec.Replicas, 1), s.Status.AvailableReplicas)
 		}
 	case *appsv1.ReplicaSetList:
 		for i := range list.Items {
 			r := &list.Items[i]
-			u.replicas("ReplicaSet", r, ptr.Deref(r.Spec.Replicas, 1), r.Status.AvailableReplicas)
+			u.addReplicas("ReplicaSet", r, ptr.Deref(r.Spec.Replicas, 1), r.Status.AvailableReplicas)
 		}
 	case *appsv1.DaemonSetList:
 		for i := range list.Items {
 			d := &list.Items[i]
 			// There are nodes: a DaemonSet that selects none is wrong, too.
-			u.replicas("DaemonSet", d, max(1, d.Status.DesiredNumberScheduled), d.Status.NumberAvailable)
+			u.addReplicas("DaemonSet", d, max(1, d.Status.DesiredNumberScheduled), d.Status.NumberAvailable)
 		}
 	case *batchv1.JobList:
 		for i := range list.Items {
@@ -374,13 +374,13 @@ func (u unready) add(list client.ObjectList) {
 				return condition.Type == batchv1.JobComplete && condition.Status == corev1.ConditionTrue
 			})
 			if !complete {
-				u.says("Job", j, fmt.Sprintf("is not complete: %d pods succeeded, %d failed", j.Status.Succeeded, j.Status.Failed))
+				u.addState("Job", j, fmt.Sprintf("is not complete: %d pods succeeded, %d failed", j.Status.Succeeded, j.Status.Failed))
 			}
 		}
 	case *corev1.PersistentVolumeClaimList:
 		for i := range list.Items {
 			if claim := &list.Items[i]; claim.Status.Phase != corev1.ClaimBound {
-				u.says("PersistentVolumeClaim", claim, fmt.Sprintf("is %s", claim.Status.Phase))
+				u.addState("PersistentVolumeClaim", claim, fmt.Sprintf("is %s", claim.Status.Phase))
 			}
 		}
 	case *corev1.PodList:
@@ -389,20 +389,20 @@ func (u unready) add(list client.ObjectList) {
 			if pod.Status.Phase == corev1.PodSucceeded {
 				continue
 			}
-			if err := runs(pod); err != nil {
-				u.says("Pod", pod, err.Error())
+			if err := checkRunning(pod); err != nil {
+				u.addState("Pod", pod, err.Error())
 			}
 		}
 	}
 }
 
-func (u unready) replicas(kind string, o client.Object, want, have int32) {
+func (u unreadyObjects) addReplicas(kind string, o client.Object, want, have int32) {
 	if have != want {
-		u.says(kind, o, fmt.Sprintf("has %d of %d replicas available", have, want))
+		u.addState(kind, o, fmt.Sprintf("has %d of %d replicas available", have, want))
 	}
 }
 
-func (u unready) says(kind string, o client.Object, state string) {
+func (u unreadyObjects) addState(kind string, o client.Object, state string) {
 	u[kind+" "+o.GetNamespace()+"/"+o.GetName()] = state
 }
 
@@ -411,11 +411,11 @@ const (
 	driver       = "ebs.csi.aws.com"
 )
 
-// offerStorage creates a default StorageClass as on EKS; provision is its provisioner. No
+// createStorageClass creates a default StorageClass as on EKS; provision is its provisioner. No
 // volume is attached.
-func (c *cluster) offerStorage(t testing.TB) {
+func (c *cluster) createStorageClass(t testing.TB) {
 	t.Helper()
-	create(t, c.admin,
+	createObjects(t, c.admin,
 		&storagev1.CSIDriver{
 			ObjectMeta: metav1.ObjectMeta{Name: driver},
 			Spec:       storagev1.CSIDriverSpec{AttachRequired: ptr.To(false)},
@@ -427,10 +427,10 @@ func (c *cluster) offerStorage(t testing.TB) {
 		})
 }
 
-// provision replaces the provisioner that a sandbox lacks: it creates a volume for each claim
-// whose pod was assigned a node. Kubernetes does the rest: its scheduler waits for the volume,
-// and its controller binds it.
-func (c *cluster) provision(ctx context.Context) error {
+// provisionVolumes replaces the provisioner that a sandbox lacks: it creates a volume for each
+// claim whose pod was assigned a node. Kubernetes does the rest: its scheduler waits for the
+// volume, and its controller binds it.
+func (c *cluster) provisionVolumes(ctx context.Context) error {
 	var claims corev1.PersistentVolumeClaimList
 	if err := c.admin.List(ctx, &claims); err != nil {
 		return err

@@ -34,22 +34,22 @@ rules:
 - {level: None}
 `
 
-// writes returns the events of an audit log of writesPolicy, without dry runs.
-func writes(log io.Reader) ([]auditv1.Event, error) {
+// readWrites returns the events of an audit log of writesPolicy, without dry runs.
+func readWrites(log io.Reader) ([]auditv1.Event, error) {
 	all, err := installtest.Events(log)
 	return slices.DeleteFunc(all, func(e auditv1.Event) bool { return strings.Contains(e.RequestURI, "dryRun=All") }), err
 }
 
-// twice returns the operator's redundant writes: a create for an object that exists or was
-// created before, and a write that changed nothing, whose response has an earlier
+// findRedundantWrites returns the operator's redundant writes: a create for an object that exists
+// or was created before, and a write that changed nothing, whose response has an earlier
 // resourceVersion.
-func twice(events []auditv1.Event) []string {
+func findRedundantWrites(events []auditv1.Event) []string {
 	var wrong []string
 	created, versions := map[string]bool{}, map[string]bool{}
 	for i := range events {
 		e := &events[i]
 		o := e.ObjectRef
-		what := strings.TrimSpace(fmt.Sprintf("%s %s/%s %s", e.Verb, o.Resource, o.Subresource, strings.TrimPrefix(o.Namespace+"/"+nameOf(e), "/")))
+		what := strings.TrimSpace(fmt.Sprintf("%s %s/%s %s", e.Verb, o.Resource, o.Subresource, strings.TrimPrefix(o.Namespace+"/"+getObjectName(e), "/")))
 		ours := e.User.Username == admissionpolicy.OperatorUser
 		if ours && e.Verb == "create" && e.ResponseStatus.Reason == metav1.StatusReasonAlreadyExists {
 			wrong = append(wrong, "exists already: "+what)
@@ -57,14 +57,14 @@ func twice(events []auditv1.Event) []string {
 		if e.ResponseStatus.Code >= http.StatusBadRequest || e.Verb == "delete" {
 			continue
 		}
-		object := strings.Join([]string{o.APIGroup, o.Resource, o.Namespace, nameOf(e)}, "/")
+		object := strings.Join([]string{o.APIGroup, o.Resource, o.Namespace, getObjectName(e)}, "/")
 		if e.ResponseStatus.Code == http.StatusCreated && o.Subresource == "" {
 			if ours && created[object] {
 				wrong = append(wrong, "created again: "+what)
 			}
 			created[object] = true
 		}
-		answer := metaOf(e)
+		answer := getMetadata(e)
 		if answer.DeletionTimestamp != nil && len(answer.Finalizers) == 0 {
 			continue // removing the last finalizer deletes the object, and the response has the previous version
 		}
@@ -78,8 +78,8 @@ func twice(events []auditv1.Event) []string {
 	return slices.Compact(wrong)
 }
 
-// metaOf returns the metadata of the object in the API server's response.
-func metaOf(e *auditv1.Event) metav1.ObjectMeta {
+// getMetadata returns the metadata of the object in the API server's response.
+func getMetadata(e *auditv1.Event) metav1.ObjectMeta {
 	var o metav1.PartialObjectMetadata
 	if e.ResponseObject == nil || json.Unmarshal(e.ResponseObject.Raw, &o) != nil {
 		return metav1.ObjectMeta{}
@@ -87,23 +87,24 @@ func metaOf(e *auditv1.Event) metav1.ObjectMeta {
 	return o.ObjectMeta
 }
 
-// nameOf returns the name of the object. For a create, only the response has it.
-func nameOf(e *auditv1.Event) string {
+// getObjectName returns the name of the object. For a create, only the response has it.
+func getObjectName(e *auditv1.Event) string {
 	if e.ObjectRef.Name != "" {
 		return e.ObjectRef.Name
 	}
-	return metaOf(e).Name
+	return getMetadata(e).Name
 }
 
-// writtenOnce fails if the operators of a cluster with writesPolicy wrote something twice.
-func (c *cluster) writtenOnce(t testing.TB) {
+// expectNoRedundantWrites fails if the operators of a cluster with writesPolicy wrote something
+// twice.
+func (c *cluster) expectNoRedundantWrites(t testing.TB) {
 	t.Helper()
 	log, err := os.Open(c.AuditLog())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	all, err := writes(log)
+	all, err := readWrites(log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func (c *cluster) writtenOnce(t testing.TB) {
 	if ours < 100 {
 		t.Errorf("the log has only %d writes of the operator's", ours)
 	}
-	again := twice(all)
+	again := findRedundantWrites(all)
 	t.Logf("%d writes, %d of them of the operators, %d twice", len(all), ours, len(again))
 	for _, write := range again {
 		t.Error(write)
@@ -152,8 +153,8 @@ func TestTwice(t *testing.T) {
 		"a dry run":               {[]string{applied, event(me, "create", "/a?dryRun=All", "croft", "", 201, "", `{"resourceVersion":"1"}`)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := writes(strings.NewReader(strings.Join(test.log, "\n") + "\n{\"ver"))
-			if got := twice(all); err != nil || !slices.Equal(got, test.want) {
+			all, err := readWrites(strings.NewReader(strings.Join(test.log, "\n") + "\n{\"ver"))
+			if got := findRedundantWrites(all); err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("got %q, %v; want %q", got, err, test.want)
 			}
 		})

@@ -46,14 +46,14 @@ type faults struct {
 	bug *bug
 }
 
-func (f *faults) set(conflicts, lost int) {
+func (f *faults) setRates(conflicts, lost int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.conflicts, f.lost = conflicts, lost
 }
 
-// draw returns the fault of the next write.
-func (f *faults) draw() (isConflict, isLost bool) {
+// drawFault returns the fault of the next write.
+func (f *faults) drawFault() (isConflict, isLost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	drawn := f.random.IntN(100)
@@ -81,8 +81,8 @@ type gate struct {
 
 func newGate() *gate { return &gate{left: -1} }
 
-// enter waits until the process is not suspended. It returns false if the process is killed.
-func (g *gate) enter(req *http.Request) bool {
+// awaitResume waits until the process is not suspended. It returns false if the process is killed.
+func (g *gate) awaitResume(req *http.Request) bool {
 	g.mu.Lock()
 	frozen := g.frozen
 	g.mu.Unlock()
@@ -103,23 +103,24 @@ func (g *gate) enter(req *http.Request) bool {
 	return !g.cut
 }
 
-// freeze suspends the process, as a busy node does.
-func (g *gate) freeze() {
+// freezeProcess suspends the process, as a busy node does.
+func (g *gate) freezeProcess() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.frozen = make(chan struct{})
 }
 
-// thaw resumes the process. Another operator leads by now, which it notices after some writes.
-func (g *gate) thaw(writes int) {
+// thawProcess resumes the process. Another operator leads by now, which it notices after some
+// writes.
+func (g *gate) thawProcess(writes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.frozen)
 	g.frozen, g.left = nil, writes
 }
 
-// kill ends all communication.
-func (g *gate) kill() {
+// killProcess ends all communication.
+func (g *gate) killProcess() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cut = true
@@ -127,24 +128,24 @@ func (g *gate) kill() {
 
 // RoundTrip implements http.RoundTripper.
 func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !w.gate.enter(req) {
+	if !w.gate.awaitResume(req) {
 		return nil, errLost
 	}
 	if req.Method == http.MethodGet {
 		response, err := w.next.RoundTrip(req)
 		if err == nil && w.bug != nil && w.bug.read != nil && strings.Contains(req.URL.Path, w.bug.reads) {
-			response.Body = rewrite(response.Body, w.bug.read)
+			response.Body = rewriteObjects(response.Body, w.bug.read)
 			response.ContentLength = -1
 			response.Header.Del("Content-Length")
 		}
 		return response, err
 	}
-	isConflict, isLost := w.draw()
+	isConflict, isLost := w.drawFault()
 	if isConflict {
-		return refuse(req), nil
+		return refuseWrite(req), nil
 	}
 	if w.bug != nil && w.bug.write != nil {
-		answered, err := w.bug.plant(req)
+		answered, err := w.bug.changeRequest(req)
 		if answered != nil || err != nil {
 			return answered, err
 		}
@@ -157,16 +158,16 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// refuse answers a write with a conflict, without sending it.
-func refuse(req *http.Request) *http.Response {
+// refuseWrite answers a write with a conflict, without sending it.
+func refuseWrite(req *http.Request) *http.Response {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
 		Reason: metav1.StatusReasonConflict, Code: http.StatusConflict, Message: "a conflict storm",
 	}
-	return answer(req, http.StatusConflict, status)
+	return newResponse(req, http.StatusConflict, status)
 }
 
-func answer(req *http.Request, code int, body any) *http.Response {
+func newResponse(req *http.Request, code int, body any) *http.Response {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		panic(err) // it contains plain values only
@@ -195,8 +196,8 @@ type bug struct {
 	run func(context.Context, client.Client)
 }
 
-// plant changes a request, or answers it.
-func (b *bug) plant(req *http.Request) (*http.Response, error) {
+// changeRequest changes a request, or answers it.
+func (b *bug) changeRequest(req *http.Request) (*http.Response, error) {
 	if req.Body == nil {
 		return nil, nil
 	}
@@ -210,7 +211,7 @@ func (b *bug) plant(req *http.Request) (*http.Response, error) {
 	if json.Unmarshal(raw, &object) == nil {
 		if b.write(req.Method, req.URL.Path, object) {
 			req.Body = nil
-			return answer(req, http.StatusOK, object), nil
+			return newResponse(req, http.StatusOK, object), nil
 		}
 		if raw, err = json.Marshal(object); err != nil {
 			return nil, err
@@ -221,8 +222,8 @@ func (b *bug) plant(req *http.Request) (*http.Response, error) {
 	return nil, nil
 }
 
-// rewrite changes each object in a response: an object, a list, or the events of a watch.
-func rewrite(body io.ReadCloser, change func(map[string]any)) io.ReadCloser {
+// rewriteObjects changes each object in a response: an object, a list, or the events of a watch.
+func rewriteObjects(body io.ReadCloser, change func(map[string]any)) io.ReadCloser {
 	reader, writer := io.Pipe()
 	go func() {
 		defer body.Close()
@@ -265,8 +266,8 @@ func (c closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// field returns a map in an object, or an empty map.
-func field(object map[string]any, path ...string) map[string]any {
+// getField returns a map in an object, or an empty map.
+func getField(object map[string]any, path ...string) map[string]any {
 	for _, name := range path {
 		object, _ = object[name].(map[string]any)
 	}
@@ -276,13 +277,13 @@ func field(object map[string]any, path ...string) map[string]any {
 	return object
 }
 
-// bugs has a bug for each family.
-func bugs() []*bug {
+// listBugs returns a bug for each family.
+func listBugs() []*bug {
 	rule := func(name string) string { return v1alpha1.RulesAnnotationPrefix + name }
 	// setRule changes a rule of namespaces.
 	setRule := func(name string, value func(string) string) func(string, string, map[string]any) bool {
 		return func(_, path string, object map[string]any) bool {
-			annotations := field(object, "metadata", "annotations")
+			annotations := getField(object, "metadata", "annotations")
 			if now, ok := annotations[rule(name)].(string); ok && strings.HasPrefix(path, "/api/v1/namespaces/") {
 				annotations[rule(name)] = value(now)
 			}
@@ -291,7 +292,7 @@ func bugs() []*bug {
 	}
 	inForce := func(onlyNew bool) func(map[string]any) {
 		return func(object map[string]any) {
-			hard, counted := field(object, "spec", "hard"), field(object, "status", "hard")
+			hard, counted := getField(object, "spec", "hard"), getField(object, "status", "hard")
 			if len(hard) == 0 || onlyNew != (len(counted) == 0) {
 				return
 			}
@@ -313,7 +314,7 @@ func bugs() []*bug {
 		{family: familyPlacement, course: declared, write: setRule("pools", func(string) string { return strings.Join(poolNames, ",") })},
 		{family: familyOwner, course: declared, write: func(method, path string, object map[string]any) bool {
 			if method == http.MethodPost && path == "/api/v1/namespaces" {
-				delete(field(object, "metadata", "labels"), v1alpha1.TenantLabel)
+				delete(getField(object, "metadata", "labels"), v1alpha1.TenantLabel)
 			}
 			return false
 		}},
@@ -374,7 +375,7 @@ func writeForever(ctx context.Context, c client.Client) {
 			return
 		case <-tick.C:
 			// An error is no matter: the next write follows.
-			_ = patch(ctx, c, newNamespace("default"), fmt.Sprintf(`{"metadata":{"annotations":{"model.example.org/bug":"%d"}}}`, n))
+			_ = sendPatch(ctx, c, newNamespace("default"), fmt.Sprintf(`{"metadata":{"annotations":{"model.example.org/bug":"%d"}}}`, n))
 		}
 	}
 }

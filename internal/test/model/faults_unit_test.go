@@ -93,7 +93,7 @@ func TestWire(t *testing.T) {
 			test.faults.random = random
 			s, g := &server{body: test.server}, newGate()
 			if test.cut {
-				g.kill()
+				g.killProcess()
 			}
 			code, answer, err := send(wire{s, test.faults, g}, test.method, test.path, test.body)
 			if (err != nil) != test.fails || code != test.code || !strings.Contains(answer, test.answer) || s.requests != test.stored {
@@ -120,14 +120,14 @@ func TestLostLease(t *testing.T) {
 			}
 			return err
 		}
-		g.freeze()
+		g.freezeProcess()
 		sent := make(chan error)
 		go func() { sent <- send("in flight, ") }()
 		synctest.Wait()
 		if s.requests != "" {
 			t.Error("a suspended process sends")
 		}
-		g.thaw(1)
+		g.thawProcess(1)
 		if err := errors.Join(<-sent, send("one more")); err != nil {
 			t.Error(err)
 		}
@@ -143,7 +143,7 @@ func TestRewrite(t *testing.T) {
 		`{"spec":{}}`: 1, `{"items":[{"spec":{}},{"spec":{}}]}`: 2,
 		`{"type":"ADDED","object":{"spec":{}}}{"type":"MODIFIED","object":{"spec":{}}}`: 2,
 	} {
-		changed := rewrite(io.NopCloser(strings.NewReader(body)), func(o map[string]any) {
+		changed := rewriteObjects(io.NopCloser(strings.NewReader(body)), func(o map[string]any) {
 			if o["spec"] != nil {
 				o["seen"] = true
 			}
@@ -158,7 +158,7 @@ func TestRewrite(t *testing.T) {
 // TestBugs expects the two bugs of quotas to differ: one is about new quotas only.
 func TestBugs(t *testing.T) {
 	planted := map[string]*bug{}
-	for _, b := range bugs() {
+	for _, b := range listBugs() {
 		planted[b.family] = b
 	}
 	for quota, want := range map[string]map[string]string{
@@ -171,7 +171,7 @@ func TestBugs(t *testing.T) {
 				t.Fatal(err)
 			}
 			planted[family].read(object)
-			if got, _ := field(object, "status", "hard")["pods"].(string); got != inForce {
+			if got, _ := getField(object, "status", "hard")["pods"].(string); got != inForce {
 				t.Errorf("%s: %s becomes %q", family, quota, got)
 			}
 		}

@@ -48,8 +48,8 @@ type history struct {
 	lost      error
 }
 
-// record starts to collect versions. No operator may run yet.
-func record(ctx context.Context, cfg *rest.Config) (*history, error) {
+// recordHistory starts to collect versions. No operator may run yet.
+func recordHistory(ctx context.Context, cfg *rest.Config) (*history, error) {
 	c, err := client.NewWithWatch(cfg, client.Options{Scheme: kinds})
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func record(ctx context.Context, cfg *rest.Config) (*history, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	h := &history{client: c, stop: cancel, replay: newReplay(), versions: map[ref]string{}, admins: map[uint64]bool{}, deletions: map[types.UID]bool{}}
 	for _, list := range watched {
-		if err := h.watch(ctx, list); err != nil {
+		if err := h.watchKind(ctx, list); err != nil {
 			cancel()
 			return nil, err
 		}
@@ -65,15 +65,15 @@ func record(ctx context.Context, cfg *rest.Config) (*history, error) {
 	return h, nil
 }
 
-func (h *history) watch(ctx context.Context, list client.ObjectList) error {
+func (h *history) watchKind(ctx context.Context, list client.ObjectList) error {
 	first := newList(list)
-	objects, err := h.list(ctx, first)
+	objects, err := h.listObjects(ctx, first)
 	if err != nil {
 		return err
 	}
 	for _, o := range objects {
 		// The initial objects may be in any state, such as retained namespaces.
-		h.add(o, false)
+		h.addVersion(o, false)
 		h.admins[parseRevision(o.GetResourceVersion())] = true
 	}
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, first.GetResourceVersion(), &cache.ListWatch{
@@ -88,7 +88,7 @@ func (h *history) watch(ctx context.Context, list client.ObjectList) error {
 		for e := range watcher.ResultChan() {
 			switch o, ok := e.Object.(client.Object); {
 			case ok && e.Type != watch.Bookmark:
-				h.add(o, e.Type == watch.Deleted)
+				h.addVersion(o, e.Type == watch.Deleted)
 			case e.Type == watch.Error:
 				h.mu.Lock()
 				h.lost = fmt.Errorf("watch %T: %v", list, e.Object)
@@ -107,8 +107,8 @@ func newList(like client.ObjectList) client.ObjectList {
 	return list
 }
 
-// list reads all objects of a kind. Afterwards the list has its revision.
-func (h *history) list(ctx context.Context, list client.ObjectList) ([]client.Object, error) {
+// listObjects reads all objects of a kind. Afterwards the list has its revision.
+func (h *history) listObjects(ctx context.Context, list client.ObjectList) ([]client.Object, error) {
 	if err := h.client.List(ctx, list); err != nil {
 		return nil, err
 	}
@@ -129,10 +129,10 @@ func parseRevision(version string) uint64 {
 	return revision
 }
 
-func (h *history) add(o client.Object, deleted bool) {
+func (h *history) addVersion(o client.Object, deleted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e := event{revision: parseRevision(o.GetResourceVersion()), ref: refOf(o), object: o, deleted: deleted}
+	e := event{revision: parseRevision(o.GetResourceVersion()), ref: newRef(o), object: o, deleted: deleted}
 	h.events = append(h.events, e)
 	if deleted {
 		delete(h.versions, e.ref)
@@ -141,8 +141,8 @@ func (h *history) add(o client.Object, deleted bool) {
 	}
 }
 
-// mark records that a step has written an object.
-func (h *history) mark(o client.Object) {
+// markWritten records that a step has written an object.
+func (h *history) markWritten(o client.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.admins[parseRevision(o.GetResourceVersion())] = true
@@ -155,12 +155,12 @@ func (h *history) markDeleted(o client.Object) {
 	h.deletions[o.GetUID()] = true
 }
 
-// check waits until all versions up to now have been observed, and evaluates them in the order of
-// their revisions. It returns the first violation. The cluster must be quiet.
-func (h *history) check(ctx context.Context) (*violation, error) {
+// checkInvariants waits until all versions up to now have been observed, and evaluates them in the
+// order of their revisions. It returns the first violation. The cluster must be quiet.
+func (h *history) checkInvariants(ctx context.Context) (*violation, error) {
 	var behind error
 	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
-		behind = h.compare(ctx)
+		behind = h.checkObserved(ctx)
 		return behind == nil, nil
 	}); err != nil {
 		return nil, fmt.Errorf("the watches do not follow: %w", behind)
@@ -170,26 +170,26 @@ func (h *history) check(ctx context.Context) (*violation, error) {
 	slices.SortStableFunc(h.events, func(a, b event) int { return cmp.Compare(a.revision, b.revision) })
 	for _, e := range h.events {
 		e.byAdmin = h.admins[e.revision] || e.deleted && h.deletions[e.object.GetUID()]
-		h.replay.add(e)
+		h.replay.addEvent(e)
 	}
 	h.events, h.admins, h.deletions = nil, map[uint64]bool{}, map[types.UID]bool{}
-	h.replay.settle()
+	h.replay.settleSpecs()
 	if len(h.replay.violations) > 0 {
 		return h.replay.violations[0], nil
 	}
 	return nil, nil
 }
 
-// compare returns an error if the watches have not observed the current state.
-func (h *history) compare(ctx context.Context) error {
+// checkObserved returns an error if the watches have not observed the current state.
+func (h *history) checkObserved(ctx context.Context) error {
 	now := map[ref]string{}
 	for _, list := range watched {
-		objects, err := h.list(ctx, newList(list))
+		objects, err := h.listObjects(ctx, newList(list))
 		if err != nil {
 			return err
 		}
 		for _, o := range objects {
-			now[refOf(o)] = o.GetResourceVersion()
+			now[newRef(o)] = o.GetResourceVersion()
 		}
 	}
 	h.mu.Lock()

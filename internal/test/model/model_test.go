@@ -40,21 +40,21 @@ const envRun = "CROFT_TEST_MODEL"
 // not contain a random course. TestInvariants evaluates a violation of each family in `make test`.
 func skipUnlessWanted(t *testing.T) {
 	t.Helper()
-	if getenv(envRun) == "" {
+	if readVariable(envRun) == "" {
 		t.Skip("`make model` runs it")
 	}
 }
 
-func getenv(name string) string { return os.Getenv(name) }
+func readVariable(name string) string { return os.Getenv(name) }
 
 // TestModel fails if a random sequence of actions and faults violates an invariant.
 func TestModel(t *testing.T) {
 	skipUnlessWanted(t)
 	seed, steps := choosePlan(t)
 	w := newWorld(operatortest.Start(t, sandbox.WithControllers))
-	w.reset(nil)
+	w.resetWorld(nil)
 	began := time.Now()
-	found, err := w.run(t.Context(), steps)
+	found, err := w.runSteps(t.Context(), steps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestModel(t *testing.T) {
 		return
 	}
 	t.Errorf("%s=%d: %s", envSeed, seed, found)
-	shortest := w.shrink(steps, found)
+	shortest := w.shrinkSteps(steps, found)
 	t.Logf("%s=1 %s=%d %s=%d %s=%s repeats it:\n%s", envRun, envSeed, seed, envLength, len(steps), envSteps, formatSelection(shortest), formatSteps(shortest))
 }
 
@@ -72,7 +72,7 @@ func choosePlan(t *testing.T) (uint64, []step) {
 	t.Helper()
 	seed, n := uint64(time.Now().UnixNano()), uint64(length)
 	for name, value := range map[string]*uint64{envSeed: &seed, envLength: &n} {
-		if given := getenv(name); given != "" {
+		if given := readVariable(name); given != "" {
 			var err error
 			if *value, err = strconv.ParseUint(given, 10, 63); err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -80,22 +80,22 @@ func choosePlan(t *testing.T) (uint64, []step) {
 		}
 	}
 	t.Logf("%s=%d", envSeed, seed)
-	steps, err := selectSteps(generate(seed, int(n)), getenv(envSteps)) //nolint:gosec // at most 63 bits
+	steps, err := selectSteps(generateSteps(seed, int(n)), readVariable(envSteps)) //nolint:gosec // at most 63 bits
 	if err != nil {
 		t.Fatalf("%s: %v", envSteps, err)
 	}
 	return seed, steps
 }
 
-// run executes steps until one violates an invariant.
-func (w *world) run(ctx context.Context, steps []step) (*violation, error) {
+// runSteps executes steps until one violates an invariant.
+func (w *world) runSteps(ctx context.Context, steps []step) (*violation, error) {
 	for i, s := range steps {
-		if err := w.do(ctx, s); err != nil {
+		if err := w.doStep(ctx, s); err != nil {
 			return nil, err
 		}
 		last := i == len(steps)-1
 		if last || s.action == awaitApplied || steps[i+1].index/batch != s.index/batch {
-			if v, err := w.settle(ctx, last); v != nil || err != nil {
+			if v, err := w.settleAndCheck(ctx, last); v != nil || err != nil {
 				return v, err
 			}
 		}
@@ -103,10 +103,10 @@ func (w *world) run(ctx context.Context, steps []step) (*violation, error) {
 	return nil, nil
 }
 
-// shrink returns a shorter sequence that violates the same family of invariants.
-func (w *world) shrink(steps []step, found *violation) []step {
+// shrinkSteps returns a shorter sequence that violates the same family of invariants.
+func (w *world) shrinkSteps(steps []step, found *violation) []step {
 	budget := 3 * time.Minute
-	if given := getenv(envShrink); given != "" {
+	if given := readVariable(envShrink); given != "" {
 		var err error
 		if budget, err = time.ParseDuration(given); err != nil {
 			w.Fatalf("%s: %v", envShrink, err)
@@ -117,9 +117,9 @@ func (w *world) shrink(steps []step, found *violation) []step {
 	// Steps after the violation are not needed.
 	last := w.executed
 	steps = steps[:slices.IndexFunc(steps, func(s step) bool { return s.index == last })+1]
-	return shrink(steps, func(fewer []step) bool {
-		w.reset(nil)
-		again, err := w.run(w.Context(), fewer)
+	return shrinkSequence(steps, func(fewer []step) bool {
+		w.resetWorld(nil)
+		again, err := w.runSteps(w.Context(), fewer)
 		if err != nil {
 			w.Logf("with %d steps: %v", len(fewer), err)
 		}
@@ -148,15 +148,15 @@ func formatCounts(counts map[string]int) string {
 func TestPlantedBugs(t *testing.T) {
 	skipUnlessWanted(t)
 	w := newWorld(operatortest.Start(t, sandbox.WithControllers))
-	for _, bug := range bugs() {
+	for _, bug := range listBugs() {
 		t.Run(bug.family, func(t *testing.T) {
-			w.reset(nil)
-			if found, err := w.run(t.Context(), bug.course); found != nil || err != nil {
+			w.resetWorld(nil)
+			if found, err := w.runSteps(t.Context(), bug.course); found != nil || err != nil {
 				t.Fatalf("without the bug: found %v, error %v", found, err)
 			}
-			w.reset(bug)
+			w.resetWorld(bug)
 			began := time.Now()
-			found, err := w.run(t.Context(), bug.course)
+			found, err := w.runSteps(t.Context(), bug.course)
 			took := time.Since(began).Round(time.Second)
 			switch {
 			case err != nil:

@@ -28,8 +28,8 @@ func newTenant(name string, spec v1alpha1.TenantSpec) *v1alpha1.Tenant {
 	return &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 }
 
-// kindOf returns the kind of a typed object.
-func kindOf(o client.Object) schema.GroupVersionKind {
+// getKind returns the kind of a typed object.
+func getKind(o client.Object) schema.GroupVersionKind {
 	kind, err := apiutil.GVKForObject(o, kinds)
 	if err != nil {
 		panic(err) // the model uses only kinds of the scheme
@@ -37,4 +37,4 @@ func kindOf(o client.Object) schema.GroupVersionKind {
 	return kind
 }
 
-func refOf(o client.Object) ref { return ref{kindOf(o).Kind, client.ObjectKeyFromObject(o)} }
+func newRef(o client.Object) ref { return ref{getKind(o).Kind, client.ObjectKeyFromObject(o)} }

@@ -83,9 +83,9 @@ func newReplay() *replay {
 	return &replay{objects: map[ref]client.Object{}, disturbed: map[ref]disturbance{}, declared: map[string][]*v1alpha1.TenantSpec{}}
 }
 
-// settle records that the operator has applied the current specs. A tenant that is not Ready keeps
-// the walls of an earlier spec.
-func (r *replay) settle() {
+// settleSpecs records that the operator has applied the current specs. A tenant that is not Ready
+// keeps the walls of an earlier spec.
+func (r *replay) settleSpecs() {
 	r.checkAllDomains()
 	for _, name := range slices.Collect(maps.Keys(r.declared)) {
 		tenant, ok := r.objects[ref{"Tenant", types.NamespacedName{Name: name}}].(*v1alpha1.Tenant)
@@ -98,8 +98,8 @@ func (r *replay) settle() {
 	}
 }
 
-// add evaluates the next event.
-func (r *replay) add(e event) {
+// addEvent evaluates the next event.
+func (r *replay) addEvent(e event) {
 	before := r.objects[e.ref]
 	if e.deleted {
 		delete(r.objects, e.ref)
@@ -132,7 +132,7 @@ func (r *replay) add(e event) {
 	}
 }
 
-func (r *replay) report(e event, family, format string, args ...any) {
+func (r *replay) reportViolation(e event, family, format string, args ...any) {
 	r.violations = append(r.violations, &violation{family, e.revision, fmt.Sprintf(format, args...)})
 }
 
@@ -166,7 +166,7 @@ func (r *replay) trackAdmins(e event, before client.Object) {
 		// kube-controller-manager writes the status, also with an admin's shares.
 		admins := r.disturbed[e.ref]
 		theirs, ok := admins.object.(*corev1.ResourceQuota)
-		if !e.deleted && areInForce(o.Spec.Hard, o.Status.Hard) && (!ok || admins.deleted || !areInForce(theirs.Spec.Hard, o.Spec.Hard)) {
+		if !e.deleted && isInForce(o.Spec.Hard, o.Status.Hard) && (!ok || admins.deleted || !isInForce(theirs.Spec.Hard, o.Spec.Hard)) {
 			delete(r.disturbed, e.ref)
 		}
 	default:
@@ -176,22 +176,22 @@ func (r *replay) trackAdmins(e event, before client.Object) {
 	}
 }
 
-func areInForce(shares, inForce corev1.ResourceList) bool {
+func isInForce(shares, inForce corev1.ResourceList) bool {
 	return maps.EqualFunc(shares, inForce, func(a, b quantity) bool { return a.Cmp(b) == 0 })
 }
 
-func (r *replay) tenant(name string) *v1alpha1.Tenant {
+func (r *replay) getTenant(name string) *v1alpha1.Tenant {
 	tenant, _ := r.objects[ref{"Tenant", types.NamespacedName{Name: name}}].(*v1alpha1.Tenant)
 	return tenant
 }
 
-func (r *replay) namespace(name string) *corev1.Namespace {
+func (r *replay) getNamespace(name string) *corev1.Namespace {
 	namespace, _ := r.objects[ref{"Namespace", types.NamespacedName{Name: name}}].(*corev1.Namespace)
 	return namespace
 }
 
-// all returns the objects of a type, sorted by namespace and name.
-func all[T client.Object](r *replay) []T {
+// listObjects returns the objects of a type, sorted by namespace and name.
+func listObjects[T client.Object](r *replay) []T {
 	var found []T
 	for _, o := range r.objects {
 		if o, ok := o.(T); ok {
@@ -213,9 +213,9 @@ func (r *replay) checkOwner(e event, before client.Object) {
 	tenant := e.object.GetLabels()[v1alpha1.TenantLabel]
 	switch {
 	case tenant == "" && (before == nil || before.GetLabels()[v1alpha1.TenantLabel] != ""):
-		r.report(e, familyOwner, "namespace %s has no tenant", e.Name)
-	case tenant != "" && before == nil && r.tenant(tenant) == nil:
-		r.report(e, familyOwner, "namespace %s is created for tenant %s, which does not exist", e.Name, tenant)
+		r.reportViolation(e, familyOwner, "namespace %s has no tenant", e.Name)
+	case tenant != "" && before == nil && r.getTenant(tenant) == nil:
+		r.reportViolation(e, familyOwner, "namespace %s is created for tenant %s, which does not exist", e.Name, tenant)
 	}
 }
 
@@ -227,9 +227,9 @@ func (r *replay) checkDeletion(e event, before client.Object) {
 	if !ok || !e.deleted || tenant.Spec.Deletion != v1alpha1.DeletionDelete || before == nil || before.GetDeletionTimestamp() == nil {
 		return
 	}
-	for _, n := range all[*corev1.Namespace](r) {
+	for _, n := range listObjects[*corev1.Namespace](r) {
 		if n.Labels[v1alpha1.TenantLabel] == e.Name && n.Annotations[v1alpha1.CreatedAnnotation] == "true" && !r.isDisturbed("Namespace", "", n.Name) {
-			r.report(e, familyOwner, "tenant %s is deleted, and its namespace %s remains", e.Name, n.Name)
+			r.reportViolation(e, familyOwner, "tenant %s is deleted, and its namespace %s remains", e.Name, n.Name)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func (r *replay) checkPools(e event, before, undisturbed client.Object) {
 	}
 	for _, pool := range pools {
 		if !r.mayUse(tenant, pool) {
-			r.report(e, familyPlacement, "the rules of namespace %s of tenant %s have the pool %s", e.Name, tenant, pool)
+			r.reportViolation(e, familyPlacement, "the rules of namespace %s of tenant %s have the pool %s", e.Name, tenant, pool)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (r *replay) checkPod(e event, before client.Object) {
 	if !ok || before != nil || e.deleted {
 		return
 	}
-	namespace := r.namespace(e.Namespace)
+	namespace := r.getNamespace(e.Namespace)
 	if namespace == nil || r.isDisturbed("Namespace", "", e.Namespace) {
 		return
 	}
@@ -281,11 +281,11 @@ func (r *replay) checkPod(e event, before client.Object) {
 		return
 	}
 	if pool := pod.Spec.NodeSelector[v1alpha1.DefaultNodePoolKey]; !r.mayUse(tenant, pool) {
-		r.report(e, familyPlacement, "pod %s/%s of tenant %s selects the nodes of pool %q", e.Namespace, e.Name, tenant, pool)
+		r.reportViolation(e, familyPlacement, "pod %s/%s of tenant %s selects the nodes of pool %q", e.Namespace, e.Name, tenant, pool)
 	}
 	for _, t := range pod.Spec.Tolerations {
 		if t.Key == "" || t.Key == v1alpha1.DefaultNodePoolKey && !r.mayUse(tenant, t.Value) {
-			r.report(e, familyPlacement, "pod %s/%s of tenant %s tolerates %q=%q", e.Namespace, e.Name, tenant, t.Key, t.Value)
+			r.reportViolation(e, familyPlacement, "pod %s/%s of tenant %s tolerates %q=%q", e.Namespace, e.Name, tenant, t.Key, t.Value)
 		}
 	}
 }
@@ -298,8 +298,8 @@ func (r *replay) checkDomains(e event, before client.Object) {
 	if e.deleted || tenant == "" || before != nil && slices.Equal(domains, listRule(before, "domains")) {
 		return
 	}
-	for _, n := range all[*corev1.Namespace](r) {
-		other := r.tenant(n.Labels[v1alpha1.TenantLabel])
+	for _, n := range listObjects[*corev1.Namespace](r) {
+		other := r.getTenant(n.Labels[v1alpha1.TenantLabel])
 		if other == nil || other.Name == tenant || !r.hasAccess(n.Name) {
 			continue
 		}
@@ -308,8 +308,8 @@ func (r *replay) checkDomains(e event, before client.Object) {
 				continue // the operator is about to withdraw it
 			}
 			for _, domain := range domains {
-				if areOverlapping(domain, theirs) {
-					r.report(e, familyDomains, "%s of tenant %s in namespace %s overlaps with %s of tenant %s in namespace %s", domain, tenant, e.Name, theirs, other.Name, n.Name)
+				if haveCommonHost(domain, theirs) {
+					r.reportViolation(e, familyDomains, "%s of tenant %s in namespace %s overlaps with %s of tenant %s in namespace %s", domain, tenant, e.Name, theirs, other.Name, n.Name)
 				}
 			}
 		}
@@ -318,7 +318,7 @@ func (r *replay) checkDomains(e event, before client.Object) {
 
 // checkAllDomains expects no domain to have two owners once the operator has applied everything.
 func (r *replay) checkAllDomains() {
-	namespaces := all[*corev1.Namespace](r)
+	namespaces := listObjects[*corev1.Namespace](r)
 	for i, a := range namespaces {
 		for _, b := range namespaces[:i] {
 			one, other := a.Labels[v1alpha1.TenantLabel], b.Labels[v1alpha1.TenantLabel]
@@ -327,8 +327,8 @@ func (r *replay) checkAllDomains() {
 			}
 			for _, domain := range listRule(a, "domains") {
 				for _, theirs := range listRule(b, "domains") {
-					if areOverlapping(domain, theirs) {
-						r.report(event{}, familyDomains, "%s of tenant %s in namespace %s overlaps with %s of tenant %s in namespace %s", domain, one, a.Name, theirs, other, b.Name)
+					if haveCommonHost(domain, theirs) {
+						r.reportViolation(event{}, familyDomains, "%s of tenant %s in namespace %s overlaps with %s of tenant %s in namespace %s", domain, one, a.Name, theirs, other, b.Name)
 					}
 				}
 			}
@@ -336,8 +336,8 @@ func (r *replay) checkAllDomains() {
 	}
 }
 
-// areOverlapping reports whether a host matches both domains.
-func areOverlapping(a, b string) bool {
+// haveCommonHost reports whether a host matches both domains.
+func haveCommonHost(a, b string) bool {
 	for range 2 {
 		if base, isWildcard := strings.CutPrefix(a, "*"); isWildcard {
 			if strings.HasSuffix(b, base) {
@@ -369,7 +369,7 @@ func isAccess(o client.Object) bool {
 }
 
 func (r *replay) hasAccess(namespace string) bool {
-	return slices.ContainsFunc(all[*rbacv1.RoleBinding](r), func(b *rbacv1.RoleBinding) bool {
+	return slices.ContainsFunc(listObjects[*rbacv1.RoleBinding](r), func(b *rbacv1.RoleBinding) bool {
 		return b.Namespace == namespace && isAccess(b)
 	})
 }
@@ -381,7 +381,7 @@ func (r *replay) checkCounted(e event, before client.Object) {
 	}
 	quota, ok := r.objects[ref{"ResourceQuota", types.NamespacedName{Namespace: e.Namespace, Name: "croft"}}].(*corev1.ResourceQuota)
 	if !ok || len(quota.Status.Hard) == 0 {
-		r.report(e, familyCounted, "people get access to namespace %s, whose quota is not counted", e.Namespace)
+		r.reportViolation(e, familyCounted, "people get access to namespace %s, whose quota is not counted", e.Namespace)
 	}
 }
 
@@ -394,18 +394,18 @@ var required = []ref{
 
 // checkWalls expects a namespace with access to have its walls.
 func (r *replay) checkWalls(e event) {
-	namespace := r.namespace(e.Namespace)
+	namespace := r.getNamespace(e.Namespace)
 	if namespace == nil || namespace.DeletionTimestamp != nil || !r.hasAccess(e.Namespace) {
 		return
 	}
 	for _, wall := range required {
 		wall.Namespace = e.Namespace
 		if r.objects[wall] == nil && !r.isDisturbed(wall.kind, wall.Namespace, wall.Name) {
-			r.report(e, familyWalls, "people have access to namespace %s, which has no %s %s", e.Namespace, wall.kind, wall.Name)
+			r.reportViolation(e, familyWalls, "people have access to namespace %s, which has no %s %s", e.Namespace, wall.kind, wall.Name)
 		}
 	}
 	if !r.isDisturbed("Namespace", "", e.Namespace) && (namespace.Labels[v1alpha1.TenantLabel] == "" || listRule(namespace, "pools") == nil) {
-		r.report(e, familyWalls, "people have access to namespace %s, whose policies do not apply", e.Namespace)
+		r.reportViolation(e, familyWalls, "people have access to namespace %s, whose policies do not apply", e.Namespace)
 	}
 }
 
@@ -427,15 +427,15 @@ func (r *replay) checkShares(e event, before client.Object) {
 		if hard.Cmp(earlier) <= 0 {
 			continue
 		}
-		total, sum, list := r.largestQuota(name, resource), quantity{}, []string{}
-		for _, q := range all[*corev1.ResourceQuota](r) {
+		total, sum, list := r.findLargestQuota(name, resource), quantity{}, []string{}
+		for _, q := range listObjects[*corev1.ResourceQuota](r) {
 			if q.Labels[v1alpha1.TenantLabel] != name || q.Name != "croft" {
 				continue
 			}
 			if r.isDisturbed("ResourceQuota", q.Namespace, q.Name) {
 				return
 			}
-			if n := r.namespace(q.Namespace); n != nil && n.Labels[v1alpha1.TenantLabel] != name && r.isDisturbed("Namespace", "", n.Name) {
+			if n := r.getNamespace(q.Namespace); n != nil && n.Labels[v1alpha1.TenantLabel] != name && r.isDisturbed("Namespace", "", n.Name) {
 				continue
 			}
 			share := q.Spec.Hard[resource]
@@ -446,13 +446,13 @@ func (r *replay) checkShares(e event, before client.Object) {
 			list = append(list, q.Namespace+" "+share.String())
 		}
 		if total != nil && sum.Cmp(*total) > 0 {
-			r.report(e, familyShares, "the shares of tenant %s are %s %s of %s: %s", name, sum.String(), resource, total.String(), strings.Join(list, ", "))
+			r.reportViolation(e, familyShares, "the shares of tenant %s are %s %s of %s: %s", name, sum.String(), resource, total.String(), strings.Join(list, ", "))
 		}
 	}
 }
 
-// largestQuota returns the largest quota of a tenant's specs that are being applied, or nil.
-func (r *replay) largestQuota(tenant string, resource corev1.ResourceName) *quantity {
+// findLargestQuota returns the largest quota of a tenant's specs that are being applied, or nil.
+func (r *replay) findLargestQuota(tenant string, resource corev1.ResourceName) *quantity {
 	var largest *quantity
 	for _, spec := range r.declared[tenant] {
 		if q, ok := spec.Quota[resource]; ok && (largest == nil || q.Cmp(*largest) > 0) {

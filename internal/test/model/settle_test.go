@@ -26,33 +26,33 @@ import (
 // quiet is the time without writes after which the operator is idle.
 const quiet = time.Second
 
-// settle waits until the operator has applied everything, and evaluates the invariants of all
-// versions up to then.
-func (w *world) settle(ctx context.Context, whole bool) (*violation, error) {
-	if err := w.calm(); err != nil {
+// settleAndCheck waits until the operator has applied everything, and evaluates the invariants of
+// all versions up to then.
+func (w *world) settleAndCheck(ctx context.Context, whole bool) (*violation, error) {
+	if err := w.endFaults(); err != nil {
 		return nil, err
 	}
 	var difference string
 	// Not with the context of the poll, so that the last difference is not a request that ran out of time.
-	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, w.patience(), true, func(context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, w.getPatience(), true, func(context.Context) (bool, error) {
 		difference = w.findDifference(ctx, whole)
 		return difference == "", nil
 	}); err != nil {
 		// An earlier violation may be the cause.
-		if v, err := w.history.check(ctx); v != nil || err != nil {
+		if v, err := w.history.checkInvariants(ctx); v != nil || err != nil {
 			return v, err
 		}
-		return &violation{family: familyRender, text: fmt.Sprintf("after %s, %s", w.patience(), difference)}, nil
+		return &violation{family: familyRender, text: fmt.Sprintf("after %s, %s", w.getPatience(), difference)}, nil
 	}
 	if writes := w.awaitQuiet(ctx, quiet); len(writes) > 0 {
 		return &violation{family: familySteady, text: "the operator still writes: " + strings.Join(writes, ", ")}, nil
 	}
-	return w.history.check(ctx)
+	return w.history.checkInvariants(ctx)
 }
 
-// patience is the time until the operator must have applied everything. It is shorter with a planted
-// bug, which may leave a difference forever.
-func (w *world) patience() time.Duration {
+// getPatience returns the time for the operator to apply everything. It is shorter with a
+// planted bug, which may leave a difference forever.
+func (w *world) getPatience() time.Duration {
 	if w.faults.bug != nil {
 		return deadline / 3
 	}
@@ -63,7 +63,7 @@ func (w *world) patience() time.Duration {
 // written nothing for some time. Unlike settle, it does not end faults, and expects no tenant to be Ready.
 func (w *world) awaitIdle(ctx context.Context, idle time.Duration) error {
 	var unreported string
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, w.patience(), true, func(context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, w.getPatience(), true, func(context.Context) (bool, error) {
 		unreported = w.findUnreported(ctx)
 		return unreported == "", nil
 	}); err != nil {
@@ -124,7 +124,7 @@ type cluster struct {
 	made []client.Object
 }
 
-func (w *world) read(ctx context.Context) (*cluster, error) {
+func (w *world) readCluster(ctx context.Context) (*cluster, error) {
 	c := &cluster{}
 	for _, list := range []client.ObjectList{&c.platforms, &c.pools, &c.tenants, &c.namespaces} {
 		if err := w.Client.List(ctx, list); err != nil {
@@ -151,12 +151,12 @@ func (w *world) read(ctx context.Context) (*cluster, error) {
 
 // findDifference returns a difference between the cluster and the declared state, or "".
 func (w *world) findDifference(ctx context.Context, whole bool) string {
-	c, err := w.read(ctx)
+	c, err := w.readCluster(ctx)
 	if err != nil {
 		return err.Error()
 	}
 	e, _ := estate.Build(&manifest.Declaration{Platforms: c.platforms.Items, Pools: c.pools.Items, Tenants: c.tenants.Items, Now: w.clock.Now()})
-	desired, difference := c.compare(e)
+	desired, difference := c.compareTenants(e)
 	if difference != "" {
 		return difference
 	}
@@ -179,10 +179,10 @@ func (w *world) findDifference(ctx context.Context, whole bool) string {
 	return ""
 }
 
-// compare returns the objects of all valid tenants, and a difference that can be found without
-// comparing them with the cluster's: a condition, an owner, a share, or an object that should not
-// exist.
-func (c *cluster) compare(e *estate.Estate) (desired []client.Object, difference string) {
+// compareTenants returns the objects of all valid tenants, and a difference that can be found
+// without comparing them with the cluster's: a condition, an owner, a share, or an object that
+// should not exist.
+func (c *cluster) compareTenants(e *estate.Estate) (desired []client.Object, difference string) {
 	namespaces := map[string]*corev1.Namespace{}
 	for i := range c.namespaces.Items {
 		namespaces[c.namespaces.Items[i].Name] = &c.namespaces.Items[i]
@@ -265,7 +265,7 @@ func (c *cluster) buildObjects(e *estate.Estate, t *estate.Tenant, live *v1alpha
 func (c *cluster) findSurplus(e *estate.Estate, desired []client.Object, namespaces map[string]*corev1.Namespace, owned map[string]string, exists map[string]bool) string {
 	kept := map[ref]bool{}
 	for _, o := range desired {
-		kept[refOf(o)] = true
+		kept[newRef(o)] = true
 	}
 	for _, n := range namespaces {
 		if n.DeletionTimestamp != nil {
@@ -277,8 +277,8 @@ func (c *cluster) findSurplus(e *estate.Estate, desired []client.Object, namespa
 		_, isAccess := o.(*rbacv1.RoleBinding)
 		// An invalid tenant keeps the walls and the access of its last valid spec.
 		isKept := exists[tenant] && e.FindTenant(tenant) == nil || !isAccess
-		if !kept[refOf(o)] && (owned[o.GetNamespace()] != "" || !isKept) {
-			return fmt.Sprintf("%s of tenant %s should not exist", refOf(o), tenant)
+		if !kept[newRef(o)] && (owned[o.GetNamespace()] != "" || !isKept) {
+			return fmt.Sprintf("%s of tenant %s should not exist", newRef(o), tenant)
 		}
 	}
 	return ""

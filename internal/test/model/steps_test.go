@@ -126,8 +126,8 @@ var (
 	domainNames    = []string{"a.example.com", "*.a.example.com", "x.a.example.com", "b.example.com", "*.b.example.com", "c.example.com"}
 )
 
-// generate returns the sequence of a seed. A longer sequence begins with the same steps.
-func generate(seed uint64, n int) []step {
+// generateSteps returns the sequence of a seed. A longer sequence begins with the same steps.
+func generateSteps(seed uint64, n int) []step {
 	random := rand.New(rand.NewPCG(seed, 40)) //nolint:gosec // a reproducible test
 	total := 0
 	for _, w := range weights {
@@ -143,8 +143,8 @@ func generate(seed uint64, n int) []step {
 			}
 		}
 		steps[i] = step{
-			index: i, action: action, tenant: choose(random, tenantNames), other: choose(random, tenantNames),
-			namespace: choose(random, namespaceNames), number: random.IntN(60),
+			index: i, action: action, tenant: chooseOne(random, tenantNames), other: chooseOne(random, tenantNames),
+			namespace: chooseOne(random, namespaceNames), number: random.IntN(60),
 		}
 		switch action {
 		case declareTenant, redeclarePools:
@@ -158,7 +158,7 @@ func generate(seed uint64, n int) []step {
 	return steps
 }
 
-func choose[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
+func chooseOne[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
 // chooseSome returns up to most of the elements, each at most once.
 func chooseSome(random *rand.Rand, from []string, most int) []string {
@@ -172,18 +172,18 @@ func chooseSome(random *rand.Rand, from []string, most int) []string {
 func generateSpec(random *rand.Rand, tenant string) v1alpha1.TenantSpec {
 	spec := v1alpha1.TenantSpec{
 		Domains:  chooseSome(random, domainNames, 2),
-		Deletion: choose(random, []v1alpha1.DeletionPolicy{v1alpha1.DeletionRetain, v1alpha1.DeletionDelete}),
-		CostCode: choose(random, []string{"", "one", "two"}),
+		Deletion: chooseOne(random, []v1alpha1.DeletionPolicy{v1alpha1.DeletionRetain, v1alpha1.DeletionDelete}),
+		CostCode: chooseOne(random, []string{"", "one", "two"}),
 		Quota: corev1.ResourceList{
-			"configmaps": resource.MustParse(choose(random, []string{"12", "30", "60"})),
-			"pods":       resource.MustParse(choose(random, []string{"6", "20"})),
+			"configmaps": resource.MustParse(chooseOne(random, []string{"12", "30", "60"})),
+			"pods":       resource.MustParse(chooseOne(random, []string{"6", "20"})),
 		},
 	}
 	if random.IntN(2) == 0 {
-		spec.Quota["requests.cpu"] = resource.MustParse(choose(random, []string{"1", "2500m", "7"}))
+		spec.Quota["requests.cpu"] = resource.MustParse(chooseOne(random, []string{"1", "2500m", "7"}))
 	}
 	if spec.Pools = chooseSome(random, poolNames, len(poolNames)); len(spec.Pools) < 2 {
-		spec.Pools, spec.Pool = nil, choose(random, poolNames)
+		spec.Pools, spec.Pool = nil, chooseOne(random, poolNames)
 	}
 	if random.IntN(3) > 0 {
 		spec.Namespaces = append([]string{tenant}, chooseSome(random, namespaceNames, 2)...)
@@ -261,9 +261,9 @@ func formatSelection(steps []step) string {
 	return strings.Join(parts, ",")
 }
 
-// shrink drops steps as long as the rest still fails, first many at a time. mayContinue limits
-// its time.
-func shrink(steps []step, fails func([]step) bool, mayContinue func() bool) []step {
+// shrinkSequence drops steps as long as the rest still fails, first many at a time. mayContinue
+// limits its time.
+func shrinkSequence(steps []step, fails func([]step) bool, mayContinue func() bool) []step {
 	for size := max(1, len(steps)/2); mayContinue(); {
 		dropped := false
 		for from := 0; from < len(steps) && mayContinue(); {

@@ -14,11 +14,11 @@ import (
 // occurs.
 func TestSequencesAreReproducible(t *testing.T) {
 	const n = 5000
-	long, short := generate(7, n), generate(7, 100)
+	long, short := generateSteps(7, n), generateSteps(7, 100)
 	if a, b := fmt.Sprint(long[:100]), fmt.Sprint(short); a != b {
 		t.Errorf("%s\ndiffers from\n%s", a, b)
 	}
-	if fmt.Sprint(short) == fmt.Sprint(generate(8, 100)) {
+	if fmt.Sprint(short) == fmt.Sprint(generateSteps(8, 100)) {
 		t.Error("two seeds have the same sequence")
 	}
 	actions := map[string]int{}
@@ -34,11 +34,11 @@ func TestSequencesAreReproducible(t *testing.T) {
 
 // TestSpecsAreValid fails if a tenant would be refused even if it were alone.
 func TestSpecsAreValid(t *testing.T) {
-	for _, s := range generate(1, 2000) {
+	for _, s := range generateSteps(1, 2000) {
 		if s.action != declareTenant {
 			continue
 		}
-		d := declare(map[string]v1alpha1.TenantSpec{s.tenant: s.spec})
+		d := newDeclaration(map[string]v1alpha1.TenantSpec{s.tenant: s.spec})
 		if _, problems := estate.Build(d); len(problems) > 0 {
 			t.Fatalf("%s: %v", s, problems)
 		}
@@ -48,7 +48,7 @@ func TestSpecsAreValid(t *testing.T) {
 // TestCoursesAreValid fails if the tenants of a fixed course would be refused, or if the model compares
 // within a course because of its length.
 func TestCoursesAreValid(t *testing.T) {
-	for _, b := range bugs() {
+	for _, b := range listBugs() {
 		tenants := map[string]v1alpha1.TenantSpec{}
 		for i, s := range b.course {
 			if s.index != i {
@@ -61,13 +61,13 @@ func TestCoursesAreValid(t *testing.T) {
 		if len(tenants) == 0 || len(b.course) > batch {
 			t.Errorf("%s: %d steps with %d tenants", b.family, len(b.course), len(tenants))
 		}
-		if _, problems := estate.Build(declare(tenants)); len(problems) > 0 {
+		if _, problems := estate.Build(newDeclaration(tenants)); len(problems) > 0 {
 			t.Errorf("%s: %v", b.family, problems)
 		}
 	}
 }
 
-func declare(tenants map[string]v1alpha1.TenantSpec) *manifest.Declaration {
+func newDeclaration(tenants map[string]v1alpha1.TenantSpec) *manifest.Declaration {
 	d := &manifest.Declaration{Platforms: []v1alpha1.Platform{*newPlatform()}}
 	for _, name := range poolNames {
 		d.Pools = append(d.Pools, *newPool(name))
@@ -79,7 +79,7 @@ func declare(tenants map[string]v1alpha1.TenantSpec) *manifest.Declaration {
 }
 
 func TestSelections(t *testing.T) {
-	steps := generate(1, 50)
+	steps := generateSteps(1, 50)
 	for _, selection := range []string{"0", "0-49", "3,5-7,9", "48-49"} {
 		selected, err := selectSteps(steps, selection)
 		if got := formatSelection(selected); err != nil || got != selection {
@@ -110,14 +110,14 @@ func TestShrink(t *testing.T) {
 		return true
 	}
 	always := func() bool { return true }
-	if got := formatSelection(shrink(generate(1, 100), fails, always)); got != "3,40-41,77" {
+	if got := formatSelection(shrinkSequence(generateSteps(1, 100), fails, always)); got != "3,40-41,77" {
 		t.Errorf("steps %s remain", got)
 	}
 	if runs > 120 {
 		t.Errorf("%d runs", runs)
 	}
-	all := generate(1, 10)
-	if got := shrink(all, fails, func() bool { return false }); len(got) != len(all) {
+	all := generateSteps(1, 10)
+	if got := shrinkSequence(all, fails, func() bool { return false }); len(got) != len(all) {
 		t.Error("it continues without time")
 	}
 }

@@ -67,7 +67,7 @@ func newWorld(f *operatortest.Fixture) *world {
 	for _, tenant := range tenantNames {
 		w.people[tenant] = f.Impersonate("person of "+tenant, tenant+"-0", tenant+"-1")
 	}
-	f.Cleanup(w.stop)
+	f.Cleanup(w.stopOperators)
 	return w
 }
 
@@ -78,9 +78,10 @@ type process struct {
 	done   chan struct{}
 }
 
-// operate starts an operator. If it ends too early, as when the API server is away, it is restarted,
-// as its Deployment would do. There is no leader election: a step decides how many operators run.
-func (w *world) operate() {
+// startOperator starts an operator. If it ends too early, as when the API server is away, it is
+// restarted, as its Deployment would do. There is no leader election: a step decides how many
+// operators run.
+func (w *world) startOperator() {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))
 	p := &process{gate: newGate(), cancel: cancel, done: make(chan struct{})}
 	w.operators = append(w.operators, p)
@@ -111,17 +112,17 @@ func (w *world) operate() {
 	}()
 }
 
-// kill ends an operator as SIGKILL does: nothing that it would send later arrives.
-func (w *world) kill(p *process) {
-	p.kill()
+// killOperator ends an operator as SIGKILL does: nothing that it would send later arrives.
+func (w *world) killOperator(p *process) {
+	p.killProcess()
 	p.cancel()
 	w.operators = slices.DeleteFunc(w.operators, func(other *process) bool { return other == p })
 }
 
-// stop kills all operators, and waits until their goroutines have ended.
-func (w *world) stop() {
+// stopOperators kills all operators, and waits until their goroutines have ended.
+func (w *world) stopOperators() {
 	for _, p := range slices.Clone(w.operators) {
-		w.kill(p)
+		w.killOperator(p)
 		select {
 		case <-p.done:
 		case <-time.After(deadline):
@@ -130,18 +131,18 @@ func (w *world) stop() {
 	}
 }
 
-// calm ends all faults, so that one operator can do its work.
-func (w *world) calm() error {
-	w.faults.set(0, 0)
+// endFaults ends all faults, so that one operator can do its work.
+func (w *world) endFaults() error {
+	w.faults.setRates(0, 0)
 	w.clock.offset.Store(0)
 	if err := w.thawController(); err != nil {
 		return err
 	}
 	for len(w.operators) > 1 {
-		w.kill(w.operators[0])
+		w.killOperator(w.operators[0])
 	}
 	if len(w.operators) == 0 {
-		w.operate()
+		w.startOperator()
 	}
 	return nil
 }
@@ -154,17 +155,17 @@ func (w *world) thawController() error {
 	return w.Cluster.Thaw(controllers)
 }
 
-// reset deletes all tenants and their namespaces, and starts a new operator and a new history.
-func (w *world) reset(b *bug) {
+// resetWorld deletes all tenants and their namespaces, and starts a new operator and a new history.
+func (w *world) resetWorld(b *bug) {
 	w.Helper()
-	w.stop()
+	w.stopOperators()
 	if err := w.thawController(); err != nil {
 		w.Fatal(err)
 	}
 	if w.history != nil {
 		w.history.stop()
 	}
-	w.faults.set(0, 0)
+	w.faults.setRates(0, 0)
 	w.clock.offset.Store(0)
 	w.Await("the end of all tenants and namespaces", func() string {
 		var tenants v1alpha1.TenantList
@@ -177,7 +178,7 @@ func (w *world) reset(b *bug) {
 		left := len(tenants.Items)
 		for i := range tenants.Items {
 			t := &tenants.Items[i]
-			err := errors.Join(patch(w.Context(), w.Client, t, `{"metadata":{"finalizers":null}}`), w.Client.Delete(w.Context(), t))
+			err := errors.Join(sendPatch(w.Context(), w.Client, t, `{"metadata":{"finalizers":null}}`), w.Client.Delete(w.Context(), t))
 			if client.IgnoreNotFound(err) != nil && !apierrors.IsNotFound(err) {
 				w.Log(err)
 			}
@@ -199,26 +200,26 @@ func (w *world) reset(b *bug) {
 		}
 		return ""
 	})
-	h, err := record(context.WithoutCancel(w.Context()), w.Config)
+	h, err := recordHistory(context.WithoutCancel(w.Context()), w.Config)
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(h.stop)
 	w.history = h
 	w.faults.bug = b
-	w.operate()
+	w.startOperator()
 }
 
 func newNamespace(name string) *corev1.Namespace { return operatortest.NewNamespace(name) }
 
-// patch sends a merge patch as an admin's tool.
-func patch(ctx context.Context, c client.Client, o client.Object, patch string) error {
+// sendPatch sends a merge patch as an admin's tool.
+func sendPatch(ctx context.Context, c client.Client, o client.Object, patch string) error {
 	return c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("somebody"))
 }
 
-// do executes a step. Steps that are not applicable do nothing.
-func (w *world) do(ctx context.Context, s step) error {
-	err := w.execute(ctx, s)
+// doStep executes a step. Steps that are not applicable do nothing.
+func (w *world) doStep(ctx context.Context, s step) error {
+	err := w.executeStep(ctx, s)
 	w.executed = s.index
 	var unreachable *url.Error
 	switch {
@@ -236,7 +237,7 @@ func (w *world) do(ctx context.Context, s step) error {
 
 var errInapplicable = errors.New("not applicable")
 
-func (w *world) execute(ctx context.Context, s step) error {
+func (w *world) executeStep(ctx context.Context, s step) error {
 	switch s.action {
 	case declareTenant:
 		err := w.patchSpec(ctx, s.tenant, func(spec *v1alpha1.TenantSpec) { *spec = s.spec })
@@ -249,11 +250,11 @@ func (w *world) execute(ctx context.Context, s step) error {
 	case deleteTenant:
 		return w.Client.Delete(ctx, newTenant(s.tenant, v1alpha1.TenantSpec{}))
 	case renameTenant:
-		return w.rename(ctx, s.tenant, s.other)
+		return w.renameTenant(ctx, s.tenant, s.other)
 	case adoptNamespace:
-		return w.adopt(ctx, s.tenant, s.namespace)
+		return w.adoptNamespace(ctx, s.tenant, s.namespace)
 	case giveNamespace:
-		return w.give(ctx, s.tenant, s.other, s.namespace)
+		return w.giveNamespace(ctx, s.tenant, s.other, s.namespace)
 	case releaseNamespace:
 		return w.declareNamespace(ctx, s.tenant, s.namespace, false)
 	case deleteNamespace:
@@ -265,14 +266,14 @@ func (w *world) execute(ctx context.Context, s step) error {
 		}
 		return edits[s.number%len(edits)].edit(ctx, w, n.Name)
 	case createPod, createObject, deletePods:
-		return w.actAsPeople(ctx, s)
+		return w.executeAsPeople(ctx, s)
 	default:
-		return w.disturb(ctx, s)
+		return w.executeFault(ctx, s)
 	}
 }
 
-// disturb executes a fault.
-func (w *world) disturb(ctx context.Context, s step) error {
+// executeFault executes a fault.
+func (w *world) executeFault(ctx context.Context, s step) error {
 	switch s.action {
 	case awaitWrites:
 		until := w.Writes.Count() + s.number
@@ -282,25 +283,25 @@ func (w *world) disturb(ctx context.Context, s step) error {
 		})
 	case killOperator:
 		for _, p := range slices.Clone(w.operators) {
-			w.kill(p)
+			w.killOperator(p)
 		}
-		w.operate()
+		w.startOperator()
 	case secondOperator:
 		if len(w.operators) != 1 {
 			return errInapplicable
 		}
 		first := w.operators[0]
-		first.freeze()
-		w.operate()
+		first.freezeProcess()
+		w.startOperator()
 		until := w.Writes.Count() + s.number
 		_ = wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
 			return w.Writes.Count() >= until, nil
 		})
-		first.thaw(s.number % 4)
+		first.thawProcess(s.number % 4)
 	case conflictStorm:
-		w.faults.set(s.number, 0)
+		w.faults.setRates(s.number, 0)
 	case loseAnswers:
-		w.faults.set(0, s.number/2)
+		w.faults.setRates(0, s.number/2)
 	case jumpClock:
 		w.clock.offset.Store(int64(time.Duration(s.number) * time.Minute))
 	case restartServer:
@@ -355,8 +356,8 @@ func (w *world) declareNamespace(ctx context.Context, tenant, namespace string, 
 	})
 }
 
-// offer permits a tenant to take over a namespace.
-func (w *world) offer(ctx context.Context, namespace, tenant string) error {
+// offerNamespace permits a tenant to take over a namespace.
+func (w *world) offerNamespace(ctx context.Context, namespace, tenant string) error {
 	return w.patchNamespace(ctx, namespace, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AdoptAnnotation, tenant))
 }
 
@@ -370,28 +371,28 @@ func (w *world) patchMarked(ctx context.Context, before, live client.Object, cha
 	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(before), before); err != nil {
 		return err
 	}
-	if err := patch(ctx, w.Client, live, change); err != nil {
+	if err := sendPatch(ctx, w.Client, live, change); err != nil {
 		return err
 	}
 	// Without a difference, the revision is an earlier writer's.
 	if live.GetResourceVersion() != before.GetResourceVersion() {
-		w.history.mark(live)
+		w.history.markWritten(live)
 	}
 	return nil
 }
 
-func (w *world) adopt(ctx context.Context, tenant, namespace string) error {
+func (w *world) adoptNamespace(ctx context.Context, tenant, namespace string) error {
 	n := newNamespace(namespace)
 	n.Annotations = map[string]string{v1alpha1.AdoptAnnotation: tenant}
 	err := w.Client.Create(ctx, n)
 	if err == nil {
-		w.history.mark(n)
+		w.history.markWritten(n)
 	} else if apierrors.IsAlreadyExists(err) {
 		if err = w.Client.Get(ctx, client.ObjectKeyFromObject(n), n); err == nil && n.Labels[v1alpha1.TenantLabel] != "" {
 			return errInapplicable
 		}
 		if err == nil {
-			err = w.offer(ctx, namespace, tenant)
+			err = w.offerNamespace(ctx, namespace, tenant)
 		}
 	}
 	if err != nil {
@@ -400,8 +401,8 @@ func (w *world) adopt(ctx context.Context, tenant, namespace string) error {
 	return w.declareNamespace(ctx, tenant, namespace, true)
 }
 
-// give moves a namespace from one tenant to another.
-func (w *world) give(ctx context.Context, from, to, namespace string) error {
+// giveNamespace moves a namespace from one tenant to another.
+func (w *world) giveNamespace(ctx context.Context, from, to, namespace string) error {
 	n := newNamespace(namespace)
 	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(n), n); err != nil {
 		return err
@@ -409,7 +410,7 @@ func (w *world) give(ctx context.Context, from, to, namespace string) error {
 	if from == to || n.Labels[v1alpha1.TenantLabel] != from {
 		return errInapplicable
 	}
-	if err := w.offer(ctx, namespace, to); err != nil {
+	if err := w.offerNamespace(ctx, namespace, to); err != nil {
 		return err
 	}
 	if err := w.declareNamespace(ctx, from, namespace, false); client.IgnoreNotFound(err) != nil && !errors.Is(err, errInapplicable) {
@@ -418,8 +419,8 @@ func (w *world) give(ctx context.Context, from, to, namespace string) error {
 	return w.declareNamespace(ctx, to, namespace, true)
 }
 
-// rename deletes a tenant, and declares one of another name that takes over its namespaces.
-func (w *world) rename(ctx context.Context, from, to string) error {
+// renameTenant deletes a tenant, and declares one of another name that takes over its namespaces.
+func (w *world) renameTenant(ctx context.Context, from, to string) error {
 	old := newTenant(from, v1alpha1.TenantSpec{})
 	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(old), old); err != nil {
 		return err
@@ -441,7 +442,7 @@ func (w *world) rename(ctx context.Context, from, to string) error {
 	for _, name := range spec.Namespaces {
 		n := newNamespace(name)
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(n), n); err == nil && n.Labels[v1alpha1.TenantLabel] == from {
-			err = w.offer(ctx, name, to)
+			err = w.offerNamespace(ctx, name, to)
 			if client.IgnoreNotFound(err) != nil {
 				return err
 			}
@@ -468,8 +469,8 @@ func (w *world) chooseNamespace(ctx context.Context, tenant string, number int) 
 // madeByModel labels the pods and ConfigMaps of steps.
 var madeByModel = client.MatchingLabels{"model.example.org/made": "true"}
 
-// actAsPeople executes a step of a tenant's people.
-func (w *world) actAsPeople(ctx context.Context, s step) error {
+// executeAsPeople executes a step of a tenant's people.
+func (w *world) executeAsPeople(ctx context.Context, s step) error {
 	n, err := w.chooseNamespace(ctx, s.tenant, s.number)
 	if err != nil {
 		return err
@@ -568,4 +569,4 @@ func init() {
 }
 
 // isSet reports whether an environment variable is set.
-func isSet(name string) bool { return getenv(name) != "" }
+func isSet(name string) bool { return readVariable(name) != "" }

@@ -58,17 +58,17 @@ func TestFull(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte(workload), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, c, "apply", "-f", manifest)
-	kubectl(t, c, "wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
+	runKubectl(t, c, "apply", "-f", manifest)
+	runKubectl(t, c, "wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
 
 	node := `{.metadata.labels.node\.kubernetes\.io/instance-type} {.metadata.labels.karpenter\.sh/nodepool} {.status.conditions[?(@.type=="Ready")].status}`
-	if got := kubectl(t, c, "get", "nodes", "-o", "jsonpath={range .items[*]}"+node+"{end}"); got != "t3a.large apps True" {
+	if got := runKubectl(t, c, "get", "nodes", "-o", "jsonpath={range .items[*]}"+node+"{end}"); got != "t3a.large apps True" {
 		t.Errorf("the pods run on %q, want one ready t3a.large of the pool apps", got)
 	}
 
 	t.Run("everything is the owner's alone", func(t *testing.T) { checkModes(t, c.Dir) })
 	t.Run("a killed supervisor leaves nothing", func(t *testing.T) {
-		before := processes(t, c.Dir)
+		before := listProcesses(t, c.Dir)
 		if len(before) != 7 {
 			t.Fatalf("%d processes, want a supervisor and six components: %v", len(before), before)
 		}
@@ -86,11 +86,11 @@ func TestFull(t *testing.T) {
 		if again.Config.Host != c.Config.Host {
 			t.Errorf("the address changed from %s to %s", c.Config.Host, again.Config.Host)
 		}
-		kubectl(t, c, "get", "nodepool/apps", "deployment/web")
+		runKubectl(t, c, "get", "nodepool/apps", "deployment/web")
 	})
 }
 
-func kubectl(t *testing.T, c *Cluster, args ...string) string {
+func runKubectl(t *testing.T, c *Cluster, args ...string) string {
 	t.Helper()
 	out, err := c.Kubectl(args...)
 	if err != nil {
@@ -103,15 +103,15 @@ func kubectl(t *testing.T, c *Cluster, args ...string) string {
 // lock, after which `croft-sandbox down` returns, a moment before the kernel removes it.
 func awaitEnd(t *testing.T, dir string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); len(processes(t, dir)) > 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(listProcesses(t, dir)) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("still there: %v", processes(t, dir))
+			t.Fatalf("still there: %v", listProcesses(t, dir))
 		}
 	}
 }
 
-// processes returns the running processes whose arguments contain the directory.
-func processes(t *testing.T, dir string) map[int]string {
+// listProcesses returns the running processes whose arguments contain the directory.
+func listProcesses(t *testing.T, dir string) map[int]string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-ww", "-o", "pid=,stat=,args=").Output()
 	if err != nil {

@@ -34,23 +34,23 @@ func TestGatekeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, c, "create", "namespace", tenantA)
-	kubectl(t, c, "wait", "--for=create", "serviceaccount/default", "-n", tenantA, "--timeout=30s")
+	runKubectl(t, c, "create", "namespace", tenantA)
+	runKubectl(t, c, "wait", "--for=create", "serviceaccount/default", "-n", tenantA, "--timeout=30s")
 
-	t.Run("it is who it is elsewhere", func(t *testing.T) { isServiceAccount(t, c) })
+	t.Run("it is who it is elsewhere", func(t *testing.T) { expectServiceAccount(t, c) })
 	t.Run("its Assigns place a pod", func(t *testing.T) {
-		kubectl(t, c, "apply", "-f", "testdata/gatekeeper-placement.yaml")
-		eventually(t, func() bool { placed, err := tryPod(t, clients); return placed && err == nil })
+		runKubectl(t, c, "apply", "-f", "testdata/gatekeeper-placement.yaml")
+		awaitCondition(t, func() bool { placed, err := tryPod(t, clients); return placed && err == nil })
 	})
 	t.Run("templates in Rego and in CEL deny", func(t *testing.T) {
-		kubectl(t, c, "apply", "-f", "testdata/gatekeeper-templates.yaml")
+		runKubectl(t, c, "apply", "-f", "testdata/gatekeeper-templates.yaml")
 		for _, kind := range []string{"sandboxnoreggae", "sandboxnoswing"} {
-			kubectl(t, c, "wait", "--for=create", "crd/"+kind+".constraints.gatekeeper.sh", "--timeout=30s")
-			kubectl(t, c, "wait", "--for=condition=Established", "crd/"+kind+".constraints.gatekeeper.sh", "--timeout=30s")
+			runKubectl(t, c, "wait", "--for=create", "crd/"+kind+".constraints.gatekeeper.sh", "--timeout=30s")
+			runKubectl(t, c, "wait", "--for=condition=Established", "crd/"+kind+".constraints.gatekeeper.sh", "--timeout=30s")
 		}
-		kubectl(t, c, "apply", "-f", "testdata/gatekeeper-constraints.yaml")
+		runKubectl(t, c, "apply", "-f", "testdata/gatekeeper-constraints.yaml")
 		for music, says := range map[string]string{"reggae": "rego says no", "swing": "cel says no"} {
-			eventually(t, func() bool {
+			awaitCondition(t, func() bool {
 				err := tryConfigMap(t, clients, music)
 				return err != nil && strings.Contains(err.Error(), says)
 			})
@@ -63,7 +63,7 @@ func TestGatekeeper(t *testing.T) {
 		if err := c.Stop(Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tryPod(t, clients); !unanswered(err) {
+		if _, err := tryPod(t, clients); !isUnanswered(err) {
 			t.Errorf("got %v, want a refusal since the webhook does not answer", err)
 		}
 		if err := c.Start(Gatekeeper); err != nil {
@@ -77,9 +77,9 @@ func TestGatekeeper(t *testing.T) {
 		if err := c.Kill(Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool {
+		awaitCondition(t, func() bool {
 			placed, err := tryPod(t, clients)
-			if err == nil && !placed || err != nil && !unanswered(err) {
+			if err == nil && !placed || err != nil && !isUnanswered(err) {
 				t.Fatalf("placed is %v, %v; want a refusal, or a placed pod", placed, err)
 			}
 			return placed
@@ -117,19 +117,19 @@ func TestWithoutMutatingAdmissionPolicy(t *testing.T) {
 		t.Skip("starts a control plane")
 	}
 	c := Start(t, Options{Components: APIOnly, Without: []string{"MutatingAdmissionPolicy"}})
-	served := kubectl(t, c, "api-resources", "--api-group=admissionregistration.k8s.io", "-o", "name")
+	served := runKubectl(t, c, "api-resources", "--api-group=admissionregistration.k8s.io", "-o", "name")
 	if strings.Contains(served, "mutatingadmissionpolic") {
 		t.Errorf("still served:\n%s", served)
 	}
 	if !strings.Contains(served, "validatingadmissionpolicies") {
 		t.Errorf("gone too are the validating ones:\n%s", served)
 	}
-	kubectl(t, c, "create", "configmap", "objects-are-admitted")
+	runKubectl(t, c, "create", "configmap", "objects-are-admitted")
 }
 
-// isServiceAccount checks that Gatekeeper has the rights of its own manifest: many of its
+// expectServiceAccount checks that Gatekeeper has the rights of its own manifest: many of its
 // exemptions depend on its identity.
-func isServiceAccount(t *testing.T, c *Cluster) {
+func expectServiceAccount(t *testing.T, c *Cluster) {
 	config, err := clientcmd.BuildConfigFromFlags("", strings.Replace(c.Kubeconfig, "admin.", Gatekeeper+".", 1))
 	if err != nil {
 		t.Fatal(err)
@@ -176,12 +176,12 @@ func tryConfigMap(t *testing.T, clients kubernetes.Interface, music string) erro
 	return err
 }
 
-// unanswered reports whether the API server refused because Gatekeeper is not running.
-func unanswered(err error) bool {
+// isUnanswered reports whether the API server refused because Gatekeeper is not running.
+func isUnanswered(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "failed calling webhook")
 }
 
-func eventually(t *testing.T, holds func() bool) {
+func awaitCondition(t *testing.T, holds func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) { return holds(), nil })

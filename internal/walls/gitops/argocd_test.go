@@ -35,7 +35,7 @@ const (
 // only: it downloads Argo CD's module. TestArgoCD checks the fields themselves.
 func TestArgoCDSchemas(t *testing.T) {
 	sandbox.Thorough(t)
-	dir := argoCD(t)
+	dir := findArgoCD(t)
 	source := v1alpha1.Source{Git: "https://git.example.org/a", Branch: "main", Path: "./", Namespace: "shop"}
 	tenant := &estate.Tenant{
 		Name: "shop", Namespaces: []string{"shop", "shop-dev"},
@@ -51,9 +51,9 @@ func TestArgoCDSchemas(t *testing.T) {
 		if !ok {
 			t.Fatalf("%T", objects[i])
 		}
-		accepts(t, content, o)
+		expectAccepted(t, content, o)
 		if i == 1 {
-			accepts(t, content, chartExample(t))
+			expectAccepted(t, content, readChartExample(t))
 		}
 	}
 	if len(objects) != 2 {
@@ -61,8 +61,8 @@ func TestArgoCDSchemas(t *testing.T) {
 	}
 }
 
-// chartExample returns the example of an Application that installs croft's chart.
-func chartExample(t *testing.T) *unstructured.Unstructured {
+// readChartExample returns the example of an Application that installs croft's chart.
+func readChartExample(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile("../../../examples/gitops/application.yaml")
 	if err != nil {
@@ -75,8 +75,8 @@ func chartExample(t *testing.T) *unstructured.Unstructured {
 	return o
 }
 
-// argoCD returns the directory of Argo CD's module.
-func argoCD(t *testing.T) string {
+// findArgoCD returns the directory of Argo CD's module.
+func findArgoCD(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", argoCDVersion)
 	cmd.Dir = t.TempDir()
@@ -94,8 +94,8 @@ func argoCD(t *testing.T) string {
 	return module.Dir
 }
 
-// accepts fails if a definition rejects an object, or lacks one of its fields.
-func accepts(t *testing.T, definition []byte, o *unstructured.Unstructured) {
+// expectAccepted fails if a definition rejects an object, or lacks one of its fields.
+func expectAccepted(t *testing.T, definition []byte, o *unstructured.Unstructured) {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict(definition, &crd); err != nil {

@@ -43,7 +43,7 @@ func TestObjects(t *testing.T) {
 			var got []string
 			for _, o := range gitops.Objects(&estate.Platform{}, tenant, "croft-operator") {
 				got = append(got, fmt.Sprintf("%s %s/%s", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName()))
-				holds(t, tenant, o)
+				expectConfined(t, tenant, o)
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %v\nwant %v", got, test.want)
@@ -52,9 +52,9 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// holds fails if Flux would apply as another user, to another namespace, or from another
+// expectConfined fails if Flux would apply as another user, to another namespace, or from another
 // source.
-func holds(t *testing.T, tenant *estate.Tenant, o client.Object) {
+func expectConfined(t *testing.T, tenant *estate.Tenant, o client.Object) {
 	t.Helper()
 	if !slices.Contains(tenant.Namespaces, o.GetNamespace()) {
 		t.Errorf("%s is in %s, which is not the tenant's", o.GetName(), o.GetNamespace())
@@ -122,7 +122,7 @@ func TestArgoCD(t *testing.T) {
 		}
 		applications++
 		project, _ := spec["project"].(string)
-		admits(t, u.GetName(), projects[project], spec)
+		expectAdmitted(t, u.GetName(), projects[project], spec)
 	}
 	if len(projects) != 3 || applications != 4 {
 		t.Errorf("%d projects and %d Applications, want 3 and 4", len(projects), applications)
@@ -142,9 +142,9 @@ func TestArgoCD(t *testing.T) {
 	}
 }
 
-// admits fails if an Application reaches beyond its project, or has no service account
+// expectAdmitted fails if an Application reaches beyond its project, or has no service account
 // there.
-func admits(t *testing.T, name string, project, spec map[string]any) {
+func expectAdmitted(t *testing.T, name string, project, spec map[string]any) {
 	t.Helper()
 	within := func(list, field string, of any) bool {
 		entries, _ := project[list].([]any)

@@ -18,24 +18,24 @@ import (
 // their labels, the removal of finalizers and changes that bring them within the bounds are
 // allowed. Every other change is refused.
 func TestOverBefore(t *testing.T) {
-	rules := longRules(v1alpha1.EgressOpen)
-	policies := policiesOf(t, calicoPlatform(t))
+	rules := newLongRules(v1alpha1.EgressOpen)
+	policies := listPolicies(t, newCalicoPlatform(t))
 	object := func(content string, edits ...func(map[string]any)) func(*testing.T) *unstructured.Unstructured {
 		return func(t *testing.T) *unstructured.Unstructured {
-			u := dress(&unstructured.Unstructured{Object: map[string]any{}})
+			u := addMetadata(&unstructured.Unstructured{Object: map[string]any{}})
 			u.SetAnnotations(nil)
 			u.SetFinalizers(nil)
 			for _, part := range strings.Fields(content) {
 				switch field, n, _ := strings.Cut(part, "="); field {
 				case "peers":
-					set(t, u, []any{map[string]any{"from": entriesOf(t, n, `{"podSelector": {}}`)}}, "spec", "ingress")
+					setField(t, u, []any{map[string]any{"from": makeEntries(t, n, `{"podSelector": {}}`)}}, "spec", "ingress")
 				case "hosts":
-					set(t, u, entriesOf(t, n, `{"host": "h%d.shop.example.org"}`), "spec", "rules")
+					setField(t, u, makeEntries(t, n, `{"host": "h%d.shop.example.org"}`), "spec", "rules")
 				case "finalizers":
-					set(t, u, entriesOf(t, n, `"example.org/f-%d"`), "metadata", "finalizers")
+					setField(t, u, makeEntries(t, n, `"example.org/f-%d"`), "metadata", "finalizers")
 				case "tolerations":
-					set(t, u, entriesOf(t, n, `{"key": "node.kubernetes.io/c-%d"}`), "spec", "tolerations")
-					set(t, u, entriesOf(t, "1", `{"name": "main", "image": "registry.example.org/shop/app", "imagePullPolicy": "Always"}`), "spec", "containers")
+					setField(t, u, makeEntries(t, n, `{"key": "node.kubernetes.io/c-%d"}`), "spec", "tolerations")
+					setField(t, u, makeEntries(t, "1", `{"name": "main", "image": "registry.example.org/shop/app", "imagePullPolicy": "Always"}`), "spec", "containers")
 				default:
 					t.Fatalf("%s: there is no such field", part)
 				}
@@ -86,26 +86,26 @@ func TestOverBefore(t *testing.T) {
 		{"add a toleration", "croft-pods", "pods", object("tolerations=100"), object("tolerations=101"), admissionpolicy.BoundsRule},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			i := slices.IndexFunc(policies, func(l looked) bool { return l.name == c.policy && l.rules != nil })
+			i := slices.IndexFunc(policies, func(l scopedPolicy) bool { return l.name == c.policy && l.rules != nil })
 			l := policies[i]
 			l.at[0].Resource = c.resource
-			got := l.judge.judge(t, l.requests(0, c.is(t), c.was(t)), rules)
-			if c.by == "" && (len(got.refusals) > 0 || len(got.errs) > 0) || c.by != "" && !got.refusedBy(c.by) {
+			got := l.policyEvaluator.evaluateRequest(t, l.newRequest(0, c.is(t), c.was(t)), rules)
+			if c.by == "" && (len(got.refusals) > 0 || len(got.errs) > 0) || c.by != "" && !got.isRefusedBy(c.by) {
 				t.Errorf("%s should refuse it, and this is what came: %v %v", fmt.Sprintf("%q", c.by), got.refusals, got.errs)
 			}
 		})
 	}
 }
 
-func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) {
+func setField(t *testing.T, u *unstructured.Unstructured, value any, path ...string) {
 	t.Helper()
 	if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// entriesOf returns a list of count copies of the sample, with %d replaced by the index.
-func entriesOf(t *testing.T, count, sample string) []any {
+// makeEntries returns a list of count copies of the sample, with %d replaced by the index.
+func makeEntries(t *testing.T, count, sample string) []any {
 	t.Helper()
 	n, err := strconv.Atoi(count)
 	if err != nil {

@@ -52,10 +52,10 @@ const (
 // every bound.
 const entries = 2500
 
-// unbounded returns the number of entries that all other lists get: so many that an iteration
-// costs more than mostForLong. The time to evaluate them grows with their number, so `make
-// test` uses fewer.
-func unbounded() int {
+// getUnboundedCount returns the number of entries that all other lists get: so many that an
+// iteration costs more than mostForLong. The time to evaluate them grows with their number, so
+// `make test` uses fewer.
+func getUnboundedCount() int {
 	if sandbox.All() {
 		return entries
 	}
@@ -155,8 +155,8 @@ func init() {
 	}
 }
 
-// sampleOf returns an object of the resource with one entry in each list and map.
-func sampleOf(t *testing.T, group, resource string) *unstructured.Unstructured {
+// newSample returns an object of the resource with one entry in each list and map.
+func newSample(t *testing.T, group, resource string) *unstructured.Unstructured {
 	t.Helper()
 	sample, ok := samples[resource+"."+group]
 	if !ok {
@@ -171,18 +171,18 @@ func sampleOf(t *testing.T, group, resource string) *unstructured.Unstructured {
 		err = yaml.Unmarshal([]byte(text), &u.Object)
 	} else {
 		v := reflect.New(reflect.TypeOf(sample).Elem())
-		populate(v.Elem(), 0)
+		populateValue(v.Elem(), 0)
 		u.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(v.Interface())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	dress(u)
+	addMetadata(u)
 	return u
 }
 
-// dress sets the metadata that all samples share.
-func dress(u *unstructured.Unstructured) *unstructured.Unstructured {
+// addMetadata sets the metadata that all samples share.
+func addMetadata(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetAPIVersion("v1")
 	u.SetKind("Sample")
 	u.Object["metadata"] = map[string]any{
@@ -192,8 +192,8 @@ func dress(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// populate adds one entry to every list and map.
-func populate(v reflect.Value, depth int) {
+// populateValue adds one entry to every list and map.
+func populateValue(v reflect.Value, depth int) {
 	if depth > 14 || !v.CanSet() {
 		return
 	}
@@ -208,18 +208,18 @@ func populate(v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		populate(v.Elem(), depth+1)
+		populateValue(v.Elem(), depth+1)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			populate(v.Field(i), depth+1)
+			populateValue(v.Field(i), depth+1)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		populate(v.Index(0), depth+1)
+		populateValue(v.Index(0), depth+1)
 	case reflect.Map:
 		if v.Type().Key().Kind() == reflect.String {
 			entry := reflect.New(v.Type().Elem()).Elem()
-			populate(entry, depth+1)
+			populateValue(entry, depth+1)
 			v.Set(reflect.MakeMap(v.Type()))
 			v.SetMapIndex(reflect.ValueOf("a").Convert(v.Type().Key()), entry)
 		}
@@ -229,30 +229,30 @@ func populate(v reflect.Value, depth int) {
 	}
 }
 
-// lists returns the paths of all lists in an object, and of all maps with arbitrary keys.
+// listPaths returns the paths of all lists in an object, and of all maps with arbitrary keys.
 // Such a map has the single key "a".
-func lists(value any, path []string) [][]string {
+func listPaths(value any, path []string) [][]string {
 	var all [][]string
 	switch value := value.(type) {
 	case []any:
 		all = append(all, path)
 		for _, v := range value {
-			all = append(all, lists(v, append(slices.Clone(path), "[]"))...)
+			all = append(all, listPaths(v, append(slices.Clone(path), "[]"))...)
 		}
 	case map[string]any:
 		if _, free := value["a"]; free && len(value) == 1 {
 			return append(all, path)
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			all = append(all, lists(value[key], append(slices.Clone(path), key))...)
+			all = append(all, listPaths(value[key], append(slices.Clone(path), key))...)
 		}
 	}
 	return all
 }
 
-// lengthened returns the object with the given number of entries at the path. If sparse is
+// lengthenAt returns the object with the given number of entries at the path. If sparse is
 // set, the copy has only the fields on the path.
-func lengthened(value any, path []string, entries int, sparse bool) any {
+func lengthenAt(value any, path []string, entries int, sparse bool) any {
 	if len(path) == 0 {
 		switch value := value.(type) {
 		case []any:
@@ -274,12 +274,12 @@ func lengthened(value any, path []string, entries int, sparse bool) any {
 	}
 	if path[0] == "[]" {
 		list := value.([]any)
-		return append([]any{lengthened(list[0], path[1:], entries, sparse)}, list[1:]...)
+		return append([]any{lengthenAt(list[0], path[1:], entries, sparse)}, list[1:]...)
 	}
 	was, now := value.(map[string]any), map[string]any{}
 	for key, v := range was {
 		if key == path[0] {
-			now[key] = lengthened(v, path[1:], entries, sparse)
+			now[key] = lengthenAt(v, path[1:], entries, sparse)
 		} else if _, deep := v.(map[string]any); !sparse || !deep && !isList(v) || key == "metadata" || key == "spec" && path[0] == "metadata" {
 			now[key] = v
 		}
@@ -289,18 +289,18 @@ func lengthened(value any, path []string, entries int, sparse bool) any {
 
 func isList(v any) bool { _, is := v.([]any); return is }
 
-// looked is a policy with its scope.
-type looked struct {
-	*judge
+// scopedPolicy is a policy with its scope.
+type scopedPolicy struct {
+	*policyEvaluator
 	policy client.Object
 	at     []schema.GroupVersionResource
 	sub    []string
 }
 
-// policiesOf returns all policies of a platform with their scopes.
-func policiesOf(t *testing.T, p *estate.Platform) []looked {
+// listPolicies returns all policies of a platform with their scopes.
+func listPolicies(t *testing.T, p *estate.Platform) []scopedPolicy {
 	t.Helper()
-	var all []looked
+	var all []scopedPolicy
 	for _, o := range wall.PlatformObjects(p) {
 		var match *admissionv1.MatchResources
 		switch o := o.(type) {
@@ -311,7 +311,7 @@ func policiesOf(t *testing.T, p *estate.Platform) []looked {
 		default:
 			continue
 		}
-		l := looked{judge: newJudge(t, o), policy: o}
+		l := scopedPolicy{policyEvaluator: newPolicyEvaluator(t, o), policy: o}
 		for _, r := range match.ResourceRules {
 			for _, resource := range r.Resources {
 				name, sub, _ := strings.Cut(resource, "/")
@@ -323,17 +323,17 @@ func policiesOf(t *testing.T, p *estate.Platform) []looked {
 	return all
 }
 
-func calicoPlatform(t *testing.T) *estate.Platform {
+func newCalicoPlatform(t *testing.T) *estate.Platform {
 	t.Helper()
-	e := load(t, "../../../examples/two-tenants.yaml")
+	e := loadEstate(t, "../../../examples/two-tenants.yaml")
 	p := e.Platform
 	p.Network.Dialect, p.Network.Calico = v1alpha1.DialectCalico, &v1alpha1.CalicoNetwork{TenantPolicies: true}
 	return &p
 }
 
-// longRules returns the rules of a tenant, as long as the API allows. The values that the
+// newLongRules returns the rules of a tenant, as long as the API allows. The values that the
 // samples need are the last in each list.
-func longRules(egress v1alpha1.Egress) *v1alpha1.TenantRules {
+func newLongRules(egress v1alpha1.Egress) *v1alpha1.TenantRules {
 	many := func(n int, format, last string) []string {
 		all := make([]string, n)
 		for i := range all {
@@ -367,7 +367,7 @@ func longRules(egress v1alpha1.Egress) *v1alpha1.TenantRules {
 	return rules
 }
 
-func (l looked) requests(i int, object, old *unstructured.Unstructured) request {
+func (l scopedPolicy) newRequest(i int, object, old *unstructured.Unstructured) request {
 	r := request{operation: admission.Create, resource: l.at[i], subresource: l.sub[i], object: object}
 	if old != nil {
 		r.operation, r.old = admission.Update, old
@@ -375,8 +375,8 @@ func (l looked) requests(i int, object, old *unstructured.Unstructured) request 
 	return r
 }
 
-// boundedPaths returns the paths of each policy's bounds, by the policy's name.
-func boundedPaths(p *estate.Platform) map[string]map[string]bool {
+// listBoundedPaths returns the paths of each policy's bounds, by the policy's name.
+func listBoundedPaths(p *estate.Platform) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, v := range wall.ListBoundedPolicies(p) {
 		all[v.Name] = map[string]bool{}
@@ -393,10 +393,10 @@ func boundedPaths(p *estate.Platform) map[string]map[string]bool {
 // TestNoLongList gives each list of each matched kind more entries than any bound allows. If
 // the policy iterates over the list nevertheless, its cost exceeds the limit.
 func TestNoLongList(t *testing.T) {
-	rules := longRules(v1alpha1.EgressOpen)
-	platform := calicoPlatform(t)
-	bounded := boundedPaths(platform)
-	for _, l := range policiesOf(t, platform) {
+	rules := newLongRules(v1alpha1.EgressOpen)
+	platform := newCalicoPlatform(t)
+	bounded := listBoundedPaths(platform)
+	for _, l := range listPolicies(t, platform) {
 		kinds := map[reflect.Type]bool{}
 		for i, at := range l.at {
 			resource := strings.TrimSuffix(at.Resource+"/"+l.sub[i], "/")
@@ -412,9 +412,9 @@ func TestNoLongList(t *testing.T) {
 						t.Skip(why)
 					}
 				}
-				short := sampleOf(t, at.Group, resource)
+				short := newSample(t, at.Group, resource)
 				var others [][]string
-				for _, path := range lists(short.Object, nil) {
+				for _, path := range listPaths(short.Object, nil) {
 					if path[0] == "status" {
 						continue
 					}
@@ -422,18 +422,18 @@ func TestNoLongList(t *testing.T) {
 						others = append(others, path)
 						continue
 					}
-					for _, sparse := range sparseness() {
-						long := lengthened(short.Object, path, entries, sparse)
-						l.lengthen(t, i, strings.Join(path, "."), long, shortened(long, path), rules)
+					for _, sparse := range listSparseness() {
+						long := lengthenAt(short.Object, path, entries, sparse)
+						l.compareCost(t, i, strings.Join(path, "."), long, shortenAt(long, path), rules)
 					}
 				}
 				long := any(short.Object)
 				for _, path := range others {
-					long = lengthened(long, path, unbounded(), false)
+					long = lengthenAt(long, path, getUnboundedCount(), false)
 				}
-				if l.lengthen(t, i, "some list", long, short.Object, rules) {
+				if l.compareCost(t, i, "some list", long, short.Object, rules) {
 					for _, path := range others {
-						l.lengthen(t, i, strings.Join(path, "."), lengthened(short.Object, path, unbounded(), false), short.Object, rules)
+						l.compareCost(t, i, strings.Join(path, "."), lengthenAt(short.Object, path, getUnboundedCount(), false), short.Object, rules)
 					}
 				}
 			})
@@ -441,29 +441,29 @@ func TestNoLongList(t *testing.T) {
 	}
 }
 
-// sparseness returns the values of sparse to try. `make test` tries objects with only the
+// listSparseness returns the values of sparse to try. `make test` tries objects with only the
 // path to their long list. `make test-all` also tries objects with all other fields, which
 // doubles the cost.
-func sparseness() []bool {
+func listSparseness() []bool {
 	if sandbox.All() {
 		return []bool{true, false}
 	}
 	return []bool{true}
 }
 
-// lengthen fails if it costs more to write a long list, to leave it unchanged or to shorten
+// compareCost fails if it costs more to write a long list, to leave it unchanged or to shorten
 // it than to write a short one.
-func (l looked) lengthen(t *testing.T, i int, path string, long, short any, rules *v1alpha1.TenantRules) (failed bool) {
+func (l scopedPolicy) compareCost(t *testing.T, i int, path string, long, short any, rules *v1alpha1.TenantRules) (failed bool) {
 	t.Helper()
 	object := func(content any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: content.(map[string]any)}
 	}
-	usual := max(l.judge.judge(t, l.requests(i, object(short), nil), rules).cost, l.judge.judge(t, l.requests(i, object(short), object(short)), rules).cost)
+	usual := max(l.policyEvaluator.evaluateRequest(t, l.newRequest(i, object(short), nil), rules).cost, l.policyEvaluator.evaluateRequest(t, l.newRequest(i, object(short), object(short)), rules).cost)
 	for how, pair := range map[string][2]*unstructured.Unstructured{
 		"write": {object(long), nil}, "leave as it was": {object(long), object(long)},
 		"lengthen": {object(long), object(short)}, "shorten": {object(short), object(long)},
 	} {
-		if more := l.judge.judge(t, l.requests(i, pair[0], pair[1]), rules).cost - usual; more > mostForLong {
+		if more := l.policyEvaluator.evaluateRequest(t, l.newRequest(i, pair[0], pair[1]), rules).cost - usual; more > mostForLong {
 			t.Errorf("%s: to %s a long list costs %d more: no Bound is for it, or it is gone through before the Bound is asked", path, how, more)
 			failed = true
 		}
@@ -471,14 +471,14 @@ func (l looked) lengthen(t *testing.T, i int, path string, long, short any, rule
 	return failed
 }
 
-// shortened returns the object with one entry at the path.
-func shortened(value any, path []string) any {
+// shortenAt returns the object with one entry at the path.
+func shortenAt(value any, path []string) any {
 	switch v := value.(type) {
 	case []any:
 		if len(path) == 0 {
 			return v[:1]
 		}
-		return []any{shortened(v[0], path[1:])}
+		return []any{shortenAt(v[0], path[1:])}
 	case map[string]any:
 		if len(path) == 0 {
 			for key, entry := range v {
@@ -486,15 +486,15 @@ func shortened(value any, path []string) any {
 			}
 		}
 		now := maps.Clone(v)
-		now[path[0]] = shortened(v[path[0]], path[1:])
+		now[path[0]] = shortenAt(v[path[0]], path[1:])
 		return now
 	}
 	return value
 }
 
-// fill adds count entries at a bound's path: all of them to the first list, or, if spread is
+// fillBound adds count entries at a bound's path: all of them to the first list, or, if spread is
 // set, distributed over all lists.
-func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path string, count int, spread bool) {
+func fillBound(t *testing.T, object map[string]any, b admissionpolicy.Bound, path string, count int, spread bool) {
 	t.Helper()
 	holders, rest := []map[string]any{object}, path
 	for {
@@ -504,7 +504,7 @@ func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path str
 		}
 		var next []map[string]any
 		for _, h := range holders {
-			for _, entry := range list(at(h, outer, false), outer) {
+			for _, entry := range getList(findHolder(h, outer, false), outer) {
 				next = append(next, entry.(map[string]any))
 			}
 		}
@@ -519,7 +519,7 @@ func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path str
 		if spread {
 			h = holders[i%len(holders)]
 		}
-		h = at(h, rest, true)
+		h = findHolder(h, rest, true)
 		field := rest[strings.LastIndex(rest, ".")+1:]
 		if field == "annotations" || field == "labels" || field == "limits" {
 			marks, ok := h[field].(map[string]any)
@@ -535,12 +535,12 @@ func fill(t *testing.T, object map[string]any, b admissionpolicy.Bound, path str
 			}
 			continue
 		}
-		h[field] = append(list(h, field), entry)
+		h[field] = append(getList(h, field), entry)
 	}
 }
 
-// at returns the map that contains the last field of a path.
-func at(object map[string]any, path string, create bool) map[string]any {
+// findHolder returns the map that contains the last field of a path.
+func findHolder(object map[string]any, path string, create bool) map[string]any {
 	fields := strings.Split(path, ".")
 	for _, field := range fields[:len(fields)-1] {
 		inner, ok := object[field].(map[string]any)
@@ -555,39 +555,39 @@ func at(object map[string]any, path string, create bool) map[string]any {
 	return object
 }
 
-func list(object map[string]any, path string) []any {
+func getList(object map[string]any, path string) []any {
 	all, _ := object[path[strings.LastIndex(path, ".")+1:]].([]any)
 	return all
 }
 
-// placeOf returns the path of a bounded field in an object.
-func placeOf(v admissionpolicy.Validating, b admissionpolicy.Bound) string {
+// getBoundPath returns the path of a bounded field in an object.
+func getBoundPath(v admissionpolicy.Validating, b admissionpolicy.Bound) string {
 	if v.Name != admissionpolicy.PodTemplatesPolicy || b.Path == admissionpolicy.ClaimTemplatesPath {
 		return b.Path
 	}
 	return "spec.template." + b.Path
 }
 
-// largest returns an object with as many entries as the bounds allow.
-func largest(t *testing.T, v admissionpolicy.Validating, spread bool) *unstructured.Unstructured {
+// newLargestObject returns an object with as many entries as the bounds allow.
+func newLargestObject(t *testing.T, v admissionpolicy.Validating, spread bool) *unstructured.Unstructured {
 	t.Helper()
-	return filled(t, v, func(i int) int { return mostOf(v, i) }, spread)
+	return newFilledObject(t, v, func(i int) int { return getMaximum(v, i) }, spread)
 }
 
-// beyond returns an object with one entry more than the given bound allows, and few entries
-// elsewhere: the bounds are checked first, regardless of the other fields.
-func beyond(t *testing.T, v admissionpolicy.Validating, bound int) *unstructured.Unstructured {
+// newObjectBeyond returns an object with one entry more than the given bound allows, and few
+// entries elsewhere: the bounds are checked first, regardless of the other fields.
+func newObjectBeyond(t *testing.T, v admissionpolicy.Validating, bound int) *unstructured.Unstructured {
 	t.Helper()
-	return filled(t, v, func(i int) int {
+	return newFilledObject(t, v, func(i int) int {
 		if i == bound {
-			return mostOf(v, i) + 1
+			return getMaximum(v, i) + 1
 		}
 		return 1
 	}, false)
 }
 
-// mostOf returns the number of entries that fill a bound.
-func mostOf(v admissionpolicy.Validating, i int) int {
+// getMaximum returns the number of entries that fill a bound.
+func getMaximum(v admissionpolicy.Validating, i int) int {
 	b := v.Bounds[i]
 	// The annotation that contains a list counts as an annotation, too.
 	if slices.ContainsFunc(v.Bounds[i+1:], func(other admissionpolicy.Bound) bool { return other.Path == b.Path }) {
@@ -596,17 +596,17 @@ func mostOf(v admissionpolicy.Validating, i int) int {
 	return b.Max
 }
 
-// filled returns an object with count(bound) entries for each bound.
-func filled(t *testing.T, v admissionpolicy.Validating, count func(bound int) int, spread bool) *unstructured.Unstructured {
+// newFilledObject returns an object with count(bound) entries for each bound.
+func newFilledObject(t *testing.T, v admissionpolicy.Validating, count func(bound int) int, spread bool) *unstructured.Unstructured {
 	t.Helper()
-	u := dress(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"type": "ClusterIP", "gatewayClassName": "g", "issuerRef": map[string]any{"name": "a"}, "podSelector": map[string]any{}}}})
+	u := addMetadata(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"type": "ClusterIP", "gatewayClassName": "g", "issuerRef": map[string]any{"name": "a"}, "podSelector": map[string]any{}}}})
 	u.SetAnnotations(nil)
 	u.SetLabels(nil)
 	u.SetFinalizers(nil)
 	u.SetOwnerReferences(nil)
-	at(u.Object, placeOf(v, admissionpolicy.Bound{Path: "spec.a"}), true)
+	findHolder(u.Object, getBoundPath(v, admissionpolicy.Bound{Path: "spec.a"}), true)
 	for i, b := range v.Bounds {
-		fill(t, u.Object, b, placeOf(v, b), count(i), spread)
+		fillBound(t, u.Object, b, getBoundPath(v, b), count(i), spread)
 	}
 	return u
 }
@@ -614,9 +614,9 @@ func filled(t *testing.T, v admissionpolicy.Validating, count func(bound int) in
 // TestLargestObject evaluates every policy on the largest objects that its bounds allow. It
 // fails if a bound does not refuse one entry more.
 func TestLargestObject(t *testing.T) {
-	platform := calicoPlatform(t)
-	policies := policiesOf(t, platform)
-	open, restricted, none := longRules(v1alpha1.EgressOpen), longRules(v1alpha1.EgressRestricted), longRules(v1alpha1.EgressRestricted)
+	platform := newCalicoPlatform(t)
+	policies := listPolicies(t, platform)
+	open, restricted, none := newLongRules(v1alpha1.EgressOpen), newLongRules(v1alpha1.EgressRestricted), newLongRules(v1alpha1.EgressRestricted)
 	none.Spec.Domains, none.Spec.Registries, none.Spec.AllowCIDRs = []string{}, []string{}, []string{}
 	var report []string
 	for _, v := range wall.ListBoundedPolicies(platform) {
@@ -638,7 +638,7 @@ func TestLargestObject(t *testing.T) {
 					continue
 				}
 				kinds[sample] = true
-				spread, first := largest(t, v, true), largest(t, v, false)
+				spread, first := newLargestObject(t, v, true), newLargestObject(t, v, false)
 				type try struct {
 					object, old *unstructured.Unstructured
 					rules       *v1alpha1.TenantRules
@@ -648,7 +648,7 @@ func TestLargestObject(t *testing.T) {
 					tries = append(tries, try{first, nil, restricted})
 				}
 				for _, c := range tries {
-					got := l.judge.judge(t, l.requests(i, c.object, c.old), c.rules)
+					got := l.policyEvaluator.evaluateRequest(t, l.newRequest(i, c.object, c.old), c.rules)
 					if len(got.errs) > 0 || slices.ContainsFunc(got.refusals, func(m string) bool { return strings.Contains(m, "["+admissionpolicy.BoundsRule+"] ") }) {
 						t.Errorf("%s, %s: the largest object is not judged: %v %v", v.Name, kind.Resource, got.errs, got.refusals)
 					}
@@ -661,8 +661,8 @@ func TestLargestObject(t *testing.T) {
 					continue
 				}
 				for over, b := range v.Bounds {
-					got := l.judge.judge(t, l.requests(i, beyond(t, v, over), nil), none)
-					if !got.refusedBy(admissionpolicy.BoundsRule) || !strings.Contains(got.refusals[0], b.Path+": "+strconv.Itoa(b.Max+1)) {
+					got := l.policyEvaluator.evaluateRequest(t, l.newRequest(i, newObjectBeyond(t, v, over), nil), none)
+					if !got.isRefusedBy(admissionpolicy.BoundsRule) || !strings.Contains(got.refusals[0], b.Path+": "+strconv.Itoa(b.Max+1)) {
 						t.Errorf("%s, %s: %d entries in %s are one too many, and this is what came: %v %v", v.Name, kind.Resource, b.Max+1, b.Path, got.errs, got.refusals)
 					}
 				}

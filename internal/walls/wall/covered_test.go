@@ -70,22 +70,22 @@ var parts = map[string]string{
 func TestCountsAndSizesCoverRoles(t *testing.T) {
 	used := map[string]bool{}
 	for _, group := range []v1alpha1.CalicoAPIGroup{v1alpha1.CalicoGroup, v1alpha1.CalicoStorageGroup} {
-		e := parse(t, strings.ReplaceAll(everyRole, "GROUP", string(group)))
+		e := parseEstate(t, strings.ReplaceAll(everyRole, "GROUP", string(group)))
 		judge, err := evaluator.NewLazy(wall.Objects(e))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for gr, roles := range writtenBy(rolesOfPeople(t, e)) {
-			name := nameOf(gr)
+		for gr, roles := range listWritable(listPeopleRoles(t, e)) {
+			name := formatName(gr)
 			used[name] = true
 			switch _, isPart := parts[name]; {
 			case isPart:
 			case strings.Contains(name, "/"):
 				t.Errorf("%v write %s: say in parts why it cannot store much", roles, name)
-			case uncounted[name] == "" && !counts(e.FindTenant("shop"), gr):
+			case uncounted[name] == "" && !isCounted(e.FindTenant("shop"), gr):
 				t.Errorf("%v create any number of %s", roles, name)
 			}
-			if !strings.Contains(name, "/") && uncounted[name] != noObjects && !sized(t, judge, gr) {
+			if !strings.Contains(name, "/") && uncounted[name] != noObjects && !isSizeLimited(t, judge, gr) {
 				t.Errorf("%v write %s of any size", roles, name)
 			}
 		}
@@ -99,9 +99,9 @@ func TestCountsAndSizesCoverRoles(t *testing.T) {
 	}
 }
 
-// rolesOfPeople returns the rules of each ClusterRole that is bound in the tenants'
+// listPeopleRoles returns the rules of each ClusterRole that is bound in the tenants'
 // namespaces, and of the role for elevations.
-func rolesOfPeople(t *testing.T, e *estate.Estate) map[string][]rbacv1.PolicyRule {
+func listPeopleRoles(t *testing.T, e *estate.Estate) map[string][]rbacv1.PolicyRule {
 	t.Helper()
 	all, bound := map[string][]rbacv1.PolicyRule{}, map[string]bool{identity.ElevatedRole: true}
 	objects := wall.Objects(e)
@@ -121,8 +121,8 @@ func rolesOfPeople(t *testing.T, e *estate.Estate) map[string][]rbacv1.PolicyRul
 	return all
 }
 
-// writtenBy returns the resources that the roles may write, each with the names of its roles.
-func writtenBy(roles map[string][]rbacv1.PolicyRule) map[schema.GroupResource][]string {
+// listWritable returns the resources that the roles may write, each with the names of its roles.
+func listWritable(roles map[string][]rbacv1.PolicyRule) map[schema.GroupResource][]string {
 	all := map[schema.GroupResource][]string{}
 	for name, rules := range roles {
 		for _, r := range rules {
@@ -140,8 +140,8 @@ func writtenBy(roles map[string][]rbacv1.PolicyRule) map[schema.GroupResource][]
 	return all
 }
 
-// nameOf returns a name such as deployments.apps/scale.
-func nameOf(gr schema.GroupResource) string {
+// formatName returns a name such as deployments.apps/scale.
+func formatName(gr schema.GroupResource) string {
 	resource, part, found := strings.Cut(gr.Resource, "/")
 	name := schema.GroupResource{Group: gr.Group, Resource: resource}.String()
 	if found {
@@ -150,7 +150,7 @@ func nameOf(gr schema.GroupResource) string {
 	return name
 }
 
-func counts(tenant *estate.Tenant, gr schema.GroupResource) bool {
+func isCounted(tenant *estate.Tenant, gr schema.GroupResource) bool {
 	_, byName := tenant.Quota[corev1.ResourceName(gr.Resource)]
 	_, counted := tenant.Quota[corev1.ResourceName("count/"+gr.String())]
 	return counted || byName && gr.Group == "" && manifest.CountedObjects.Has(gr.Resource)
@@ -159,8 +159,8 @@ func counts(tenant *estate.Tenant, gr schema.GroupResource) bool {
 // kindOf maps resources to kinds, for Kubernetes and croft.
 var kindOf = testrestmapper.TestOnlyStaticRESTMapper(scheme.New())
 
-// sized reports whether an object of more than half a MiB is refused for its size.
-func sized(t *testing.T, judge *evaluator.Evaluator, gr schema.GroupResource) bool {
+// isSizeLimited reports whether an object of more than half a MiB is refused for its size.
+func isSizeLimited(t *testing.T, judge *evaluator.Evaluator, gr schema.GroupResource) bool {
 	t.Helper()
 	kind, err := kindOf.KindFor(gr.WithVersion(""))
 	if err != nil {

@@ -27,9 +27,9 @@ import (
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
-// judge evaluates one policy with the API server's own packages and counts the cost. It needs
-// no control plane.
-type judge struct {
+// policyEvaluator evaluates one policy with the API server's own packages and counts the cost. It
+// needs no control plane.
+type policyEvaluator struct {
 	name                        string
 	conditions, rules, messages plugincel.ConditionEvaluator
 	patches                     plugincel.MutatingEvaluator
@@ -52,18 +52,18 @@ type verdict struct {
 	errs []error
 }
 
-// refusedBy reports whether the given rule is violated and no other.
-func (v verdict) refusedBy(rule string) bool {
+// isRefusedBy reports whether the given rule is violated and no other.
+func (v verdict) isRefusedBy(rule string) bool {
 	return len(v.errs) == 0 && len(v.refusals) == 1 && strings.HasPrefix(v.refusals[0], "["+rule+"] ")
 }
 
-func newJudge(t testing.TB, o client.Object) *judge {
+func newPolicyEvaluator(t testing.TB, o client.Object) *policyEvaluator {
 	t.Helper()
 	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &judge{name: o.GetName(), compiler: compiler}
+	j := &policyEvaluator{name: o.GetName(), compiler: compiler}
 	var variables []admissionv1.Variable
 	var conditions []admissionv1.MatchCondition
 	var options plugincel.OptionalVariableDeclarations
@@ -137,10 +137,10 @@ type variable struct {
 
 func (v variable) GetName() string { return v.name }
 
-// nobody is an authorizer that grants no cluster-wide permissions, as for a tenant.
-type nobody struct{}
+// denyingAuthorizer is an authorizer that grants no cluster-wide permissions, as for a tenant.
+type denyingAuthorizer struct{}
 
-func (nobody) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+func (denyingAuthorizer) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", nil
 }
 
@@ -154,14 +154,14 @@ type request struct {
 	user string
 }
 
-func (j *judge) judge(t testing.TB, r request, rules *v1alpha1.TenantRules) verdict {
+func (j *policyEvaluator) evaluateRequest(t testing.TB, r request, rules *v1alpha1.TenantRules) verdict {
 	t.Helper()
-	attributes := r.attributes()
+	attributes := r.newAttributes()
 	asked := plugincel.CreateAdmissionRequest(attributes.Attributes, metav1.GroupVersionResource(r.resource), metav1.GroupVersionKind(attributes.VersionedKind))
 	namespace := &corev1.Namespace{}
 	namespace.Name, namespace.Labels = r.object.GetNamespace(), map[string]string{v1alpha1.TenantLabel: rules.Spec.Tenant}
 	namespace.Annotations = admissionpolicy.BuildAnnotations(rules.Spec)
-	bound := plugincel.OptionalVariableBindings{Authorizer: nobody{}}
+	bound := plugincel.OptionalVariableBindings{Authorizer: denyingAuthorizer{}}
 	if !j.withoutParams {
 		bound.VersionedParams = rules
 	}
@@ -217,8 +217,8 @@ func (j *judge) judge(t testing.TB, r request, rules *v1alpha1.TenantRules) verd
 	return v
 }
 
-// attributes returns the request in the form that admission plugins receive.
-func (r request) attributes() *admission.VersionedAttributes {
+// newAttributes returns the request in the form that admission plugins receive.
+func (r request) newAttributes() *admission.VersionedAttributes {
 	kind := r.object.GetObjectKind().GroupVersionKind()
 	var old runtime.Object // an untyped nil
 	if r.old != nil {

@@ -89,12 +89,12 @@ func TestObjectsFollowTenantRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			object.SetNamespace("")
-			tenant, err := rulefile.MergePatch(map[string]any{"tenant": clone(t, file.Tenant)}, map[string]any{"tenant": clone(t, c.Tenant)}, scene)
+			tenant, err := rulefile.MergePatch(map[string]any{"tenant": cloneMap(t, file.Tenant)}, map[string]any{"tenant": cloneMap(t, c.Tenant)}, scene)
 			if err != nil {
 				t.Fatal(err)
 			}
 			own, _ := tenant["tenant"].(map[string]any)
-			problems := declareObject(t, clone(t, file.Platform), own, object.Object)
+			problems := declareObject(t, cloneMap(t, file.Platform), own, object.Object)
 			for _, p := range problems {
 				if !strings.Contains(p.Field, "objects") {
 					t.Fatalf("%s: %v", c.Name, p)
@@ -120,7 +120,7 @@ func TestObjectsFollowTenantRules(t *testing.T) {
 	}
 }
 
-func clone(t *testing.T, m map[string]any) map[string]any {
+func cloneMap(t *testing.T, m map[string]any) map[string]any {
 	t.Helper()
 	if m == nil {
 		return map[string]any{}

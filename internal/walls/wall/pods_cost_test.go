@@ -48,9 +48,9 @@ const (
 	podController = "system:serviceaccount:kube-system:replicaset-controller"
 )
 
-// onPods is a policy that matches the creation of pods, as the API server runs it.
-type onPods struct {
-	*judge
+// podPolicy is a policy that matches the creation of pods, as the API server runs it.
+type podPolicy struct {
+	*policyEvaluator
 	matcher matchconditions.Matcher // nil if the policy has no match conditions
 	patcher patch.Patcher           // nil for validating policies
 	// annotations are the audit annotations. The list is empty, but the API server
@@ -58,8 +58,8 @@ type onPods struct {
 	annotations plugincel.ConditionEvaluator
 }
 
-// podPolicies returns all policies that match the creation of pods in a namespace.
-func podPolicies(tb testing.TB, objects []client.Object, namespace *corev1.Namespace) []onPods {
+// listPodPolicies returns all policies that match the creation of pods in a namespace.
+func listPodPolicies(tb testing.TB, objects []client.Object, namespace *corev1.Namespace) []podPolicy {
 	tb.Helper()
 	created := admission.NewAttributesRecord(&corev1.Pod{}, nil, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "", corev1.SchemeGroupVersion.WithResource("pods"), "",
 		admission.Create, nil, false, nil)
@@ -71,7 +71,7 @@ func podPolicies(tb testing.TB, objects []client.Object, namespace *corev1.Names
 		}
 		return false
 	}
-	var all []onPods
+	var all []podPolicy
 	for _, o := range objects {
 		var match *admissionv1.MatchResources
 		conditions := 0
@@ -94,7 +94,7 @@ func podPolicies(tb testing.TB, objects []client.Object, namespace *corev1.Names
 		} else if !selector.Matches(labels.Set(namespace.Labels)) {
 			continue // such as the policies on enforced settings and on frozen tenants
 		}
-		p := onPods{judge: newJudge(tb, o)}
+		p := podPolicy{policyEvaluator: newPolicyEvaluator(tb, o)}
 		if conditions > 0 {
 			p.matcher = matchconditions.NewMatcher(p.conditions, ptr.To(admissionv1.Fail), "policy", "validate", p.name)
 		}
@@ -108,17 +108,17 @@ func podPolicies(tb testing.TB, objects []client.Object, namespace *corev1.Names
 	return all
 }
 
-// validate evaluates a validating policy as the API server does: it builds the message of
+// validatePod evaluates a validating policy as the API server does: it builds the message of
 // every rule, violated or not (Validate in its pkg/admission/plugin/policy/validating).
-func (p onPods) validate(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) {
-	ctx, attributes := context.Background(), r.attributes()
+func (p podPolicy) validatePod(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) {
+	ctx, attributes := context.Background(), r.newAttributes()
 	if p.matcher != nil {
-		if match := p.matcher.Match(ctx, attributes, params, nobody{}); match.Error != nil || !match.Matches {
+		if match := p.matcher.Match(ctx, attributes, params, denyingAuthorizer{}); match.Error != nil || !match.Matches {
 			return
 		}
 	}
 	asked := plugincel.CreateAdmissionRequest(attributes.Attributes, metav1.GroupVersionResource(r.resource), metav1.GroupVersionKind(attributes.VersionedKind))
-	bound := plugincel.OptionalVariableBindings{VersionedParams: params, Authorizer: nobody{}}
+	bound := plugincel.OptionalVariableBindings{VersionedParams: params, Authorizer: denyingAuthorizer{}}
 	shown := plugincel.CreateNamespaceObject(namespace)
 	verdicts, left, err := p.rules.ForInput(ctx, attributes, asked, bound, shown, celconfig.RuntimeCELCostBudget)
 	bound.Authorizer = nil
@@ -138,20 +138,20 @@ func (p onPods) validate(tb testing.TB, r request, params runtime.Object, namesp
 	}
 }
 
-// mutate evaluates a mutating policy and returns the changed pod. Like the API server, it
+// mutatePod evaluates a mutating policy and returns the changed pod. Like the API server, it
 // evaluates the policy twice. The second evaluation must change nothing.
-func (p onPods) mutate(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) *corev1.Pod {
+func (p podPolicy) mutatePod(tb testing.TB, r request, params runtime.Object, namespace *corev1.Namespace) *corev1.Pod {
 	ctx := p.compiler.CreateContext(context.Background())
 	for range 2 {
-		attributes := r.attributes()
-		if match := p.matcher.Match(ctx, attributes, params, nobody{}); match.Error != nil {
+		attributes := r.newAttributes()
+		if match := p.matcher.Match(ctx, attributes, params, denyingAuthorizer{}); match.Error != nil {
 			tb.Fatal(match.Error)
 		} else if !match.Matches {
 			return r.object.(*corev1.Pod)
 		}
 		changed, err := p.patcher.Patch(ctx, patch.Request{
 			MatchedResource: r.resource, VersionedAttributes: attributes, ObjectInterfaces: kinds{}, Namespace: namespace,
-			OptionalVariables: plugincel.OptionalVariableBindings{VersionedParams: params, Authorizer: nobody{}},
+			OptionalVariables: plugincel.OptionalVariableBindings{VersionedParams: params, Authorizer: denyingAuthorizer{}},
 		}, celconfig.RuntimeCELCostBudget)
 		if err != nil {
 			tb.Fatal(err)
@@ -169,9 +169,9 @@ type kinds struct{ admission.ObjectInterfaces }
 func (kinds) GetObjectCreater() runtime.ObjectCreater { return scheme.Scheme }
 func (kinds) GetObjectTyper() runtime.ObjectTyper     { return scheme.Scheme }
 
-// podOf returns a workload's pod as admission policies receive it, with the defaults of the
+// readPod returns a workload's pod as admission policies receive it, with the defaults of the
 // API server and its other plugins.
-func podOf(tb testing.TB, file, kind, name, namespace string) *corev1.Pod {
+func readPod(tb testing.TB, file, kind, name, namespace string) *corev1.Pod {
 	tb.Helper()
 	content, err := os.ReadFile(filepath.Join(workloads, file))
 	if err != nil {
@@ -186,13 +186,13 @@ func podOf(tb testing.TB, file, kind, name, namespace string) *corev1.Pod {
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil || o.Kind != kind || o.Name != name {
 			continue
 		}
-		return admitted(&corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, name, namespace)
+		return addDefaults(&corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: o.Spec.Template.ObjectMeta, Spec: o.Spec.Template.Spec}, name, namespace)
 	}
 	tb.Fatalf("%s has no %s %s", file, kind, name)
 	return nil
 }
 
-func admitted(p *corev1.Pod, owner, namespace string) *corev1.Pod {
+func addDefaults(p *corev1.Pod, owner, namespace string) *corev1.Pod {
 	p.Namespace, p.GenerateName, p.Name = namespace, owner+"-6d5f7c9b4-", owner+"-6d5f7c9b4-x2v8q"
 	p.Labels["pod-template-hash"] = "6d5f7c9b4"
 	p.OwnerReferences = []metav1.OwnerReference{{
@@ -255,7 +255,7 @@ func admitted(p *corev1.Pod, owner, namespace string) *corev1.Pod {
 type podCreation struct {
 	name      string
 	most      int64
-	policies  []onPods
+	policies  []podPolicy
 	rules     *v1alpha1.TenantRules
 	params    runtime.Object
 	namespace *corev1.Namespace
@@ -264,13 +264,13 @@ type podCreation struct {
 	before, after request
 }
 
-func podCreations(tb testing.TB) []podCreation {
+func readPodCreations(tb testing.TB) []podCreation {
 	tb.Helper()
 	content, err := os.ReadFile(workloads + "croft.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	e := parse(tb, string(content))
+	e := parseEstate(tb, string(content))
 	objects := wall.PlatformObjects(&e.Platform)
 	var all []podCreation
 	for _, m := range measuredPods {
@@ -288,15 +288,15 @@ func podCreations(tb testing.TB) []podCreation {
 				}
 			}
 		}
-		c.policies = podPolicies(tb, objects, c.namespace)
+		c.policies = listPodPolicies(tb, objects, c.namespace)
 		c.before = request{
 			operation: admission.Create, resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, user: podController,
-			object: podOf(tb, m.workload, m.kind, m.object, m.tenant),
+			object: readPod(tb, m.workload, m.kind, m.object, m.tenant),
 		}
 		c.after = c.before
 		for _, p := range c.policies {
 			if p.patcher != nil {
-				c.after.object = p.mutate(tb, c.after, c.params, c.namespace)
+				c.after.object = p.mutatePod(tb, c.after, c.params, c.namespace)
 			}
 		}
 		all = append(all, c)
@@ -304,10 +304,10 @@ func podCreations(tb testing.TB) []podCreation {
 	return all
 }
 
-// cost returns a policy's cost in units. A policy that changes the pod is evaluated twice.
-func (c podCreation) cost(tb testing.TB, p onPods) int64 {
+// measureCost returns a policy's cost in units. A policy that changes the pod is evaluated twice.
+func (c podCreation) measureCost(tb testing.TB, p podPolicy) int64 {
 	ask := func(r request) int64 {
-		v := p.judge.judge(tb, r, c.rules)
+		v := p.policyEvaluator.evaluateRequest(tb, r, c.rules)
 		if len(v.errs) > 0 || len(v.refusals) > 0 {
 			tb.Errorf("%s, %s: %v %v", c.name, p.name, v.errs, v.refusals)
 		}
@@ -319,8 +319,8 @@ func (c podCreation) cost(tb testing.TB, p onPods) int64 {
 	return ask(c.before) + ask(c.after)
 }
 
-// does returns the word for the policy's effect in the report.
-func (p onPods) does() string {
+// describeEffect returns the word for the policy's effect in the report.
+func (p podPolicy) describeEffect() string {
 	if p.patcher != nil {
 		return "change"
 	}
@@ -334,16 +334,16 @@ const orders = 30
 
 // TestPodCost fails if the highest cost of a pod's creation exceeds its limit.
 func TestPodCost(t *testing.T) {
-	for _, c := range podCreations(t) {
+	for _, c := range readPodCreations(t) {
 		var sum int64
 		var each []string
 		for _, p := range c.policies {
 			var cost int64
 			for range orders {
-				cost = max(cost, c.cost(t, p))
+				cost = max(cost, c.measureCost(t, p))
 			}
 			sum += cost
-			each = append(each, fmt.Sprintf("%s/%s %d", p.does(), p.name, cost))
+			each = append(each, fmt.Sprintf("%s/%s %d", p.describeEffect(), p.name, cost))
 		}
 		t.Logf("%s pod: %d: %s", c.name, sum, strings.Join(each, ", "))
 		if sum > c.most {
@@ -355,18 +355,18 @@ func TestPodCost(t *testing.T) {
 // BenchmarkPod measures each policy's share of a pod's creation, with the API server's own
 // packages. Run it with -bench Pod -benchmem.
 func BenchmarkPod(b *testing.B) {
-	for _, c := range podCreations(b) {
+	for _, c := range readPodCreations(b) {
 		for _, p := range c.policies {
-			b.Run(c.name+"/"+p.does()+"/"+p.name, func(b *testing.B) {
+			b.Run(c.name+"/"+p.describeEffect()+"/"+p.name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if p.patcher != nil {
-						p.mutate(b, c.before, c.params, c.namespace)
+						p.mutatePod(b, c.before, c.params, c.namespace)
 					} else {
-						p.validate(b, c.after, c.params, c.namespace)
+						p.validatePod(b, c.after, c.params, c.namespace)
 					}
 				}
-				b.ReportMetric(float64(c.cost(b, p)), "units/op")
+				b.ReportMetric(float64(c.measureCost(b, p)), "units/op")
 			})
 		}
 	}

@@ -52,7 +52,7 @@ func TestSourceHostsAgree(t *testing.T) {
 			repository.SetGroupVersionKind(gitops.GitRepository)
 			repository.SetNamespace("shop")
 			repository.SetName("app")
-			answer, err := e.Evaluate(t.Context(), created(repository, &user.DefaultInfo{Name: "ann", Groups: []string{user.AllAuthenticated}}))
+			answer, err := e.Evaluate(t.Context(), newCreateRequest(repository, &user.DefaultInfo{Name: "ann", Groups: []string{user.AllAuthenticated}}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestSourceHostsAgree(t *testing.T) {
 // are written by the operator, and by a GitOps tool without special permissions that applies
 // the same objects without croft's labels. It belongs to the first tier.
 func TestSourcesAreAdmitted(t *testing.T) {
-	good := load(t, "../../cli/testdata/every-field.yaml")
+	good := loadEstate(t, "../../cli/testdata/every-field.yaml")
 	good.FindTenant("shop").Freeze = nil // a freeze refuses the person's changes
 	e, err := evaluator.NewLazy(wall.Objects(good))
 	if err != nil {
@@ -93,7 +93,7 @@ func TestSourcesAreAdmitted(t *testing.T) {
 			if by == user.Info(person) {
 				sent.SetLabels(nil)
 			}
-			answer, err := e.Evaluate(t.Context(), created(sent, by))
+			answer, err := e.Evaluate(t.Context(), newCreateRequest(sent, by))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestSourcesAreAdmitted(t *testing.T) {
 	}
 }
 
-func created(o *unstructured.Unstructured, by user.Info) evaluator.Request {
+func newCreateRequest(o *unstructured.Unstructured, by user.Info) evaluator.Request {
 	return evaluator.Request{
 		User: by, Verb: "create", Authorized: true, Resource: evaluator.FindResource(o.GroupVersionKind()),
 		Namespace: o.GetNamespace(), Name: o.GetName(), Object: o,

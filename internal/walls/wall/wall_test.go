@@ -23,16 +23,16 @@ import (
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
-func load(t testing.TB, path string) *estate.Estate {
+func loadEstate(t testing.TB, path string) *estate.Estate {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parse(t, string(data))
+	return parseEstate(t, string(data))
 }
 
-func parse(t testing.TB, content string) *estate.Estate {
+func parseEstate(t testing.TB, content string) *estate.Estate {
 	t.Helper()
 	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	if len(problems) > 0 {
@@ -51,7 +51,7 @@ var growing = []string{"Namespace", "NodePool", "KWOKNodeClass", "Assign", "Modi
 // TestConstantNumberOfPolicies fails if the objects that exist once in the cluster depend on
 // the tenants: admission must not slow down as tenants are added.
 func TestConstantNumberOfPolicies(t *testing.T) {
-	few := load(t, "../../../examples/two-tenants.yaml")
+	few := loadEstate(t, "../../../examples/two-tenants.yaml")
 	var many strings.Builder
 	many.WriteString("platform: {clusterName: demo, tenantDomain: tenants.example.org, admins: [platform-admins], nodeClass: {kwok: {}}}\npools: {a: {}}\ntenants:\n")
 	for i := range 1000 {
@@ -72,7 +72,7 @@ func TestConstantNumberOfPolicies(t *testing.T) {
 		return all
 	}
 	for _, engine := range []v1alpha1.PlacementEngine{v1alpha1.PlacementNative, v1alpha1.PlacementGatekeeper} {
-		with2, with1000 := clusterWide(few, engine), clusterWide(parse(t, many.String()), engine)
+		with2, with1000 := clusterWide(few, engine), clusterWide(parseEstate(t, many.String()), engine)
 		for name, content := range with1000 {
 			if with2[name] != content {
 				t.Errorf("%s: %s is not the same with 2 tenants and with 1,000", engine, name)
@@ -89,7 +89,7 @@ func TestConstantNumberOfPolicies(t *testing.T) {
 // restarted may refuse the requests of such a policy for half a minute.
 func TestNoParameters(t *testing.T) {
 	for _, file := range []string{"../../cli/testdata/every-field.yaml", "../../cli/testdata/gatekeeper.yaml"} {
-		for _, o := range wall.PlatformObjects(&load(t, file).Platform) {
+		for _, o := range wall.PlatformObjects(&loadEstate(t, file).Platform) {
 			data, err := json.Marshal(o)
 			if err != nil {
 				t.Fatal(err)
@@ -104,7 +104,7 @@ func TestNoParameters(t *testing.T) {
 // TestExceptions fails if a message and the policy's annotation name different fields as the
 // exception. `croft verify --explain` and the docs show the annotation.
 func TestExceptions(t *testing.T) {
-	e := load(t, "../../cli/testdata/every-field.yaml")
+	e := loadEstate(t, "../../cli/testdata/every-field.yaml")
 	field := regexp.MustCompile(`by ((?:policy|selfService)\.[A-Za-z]+|networks\b)`)
 	told := 0
 	for _, o := range wall.PlatformObjects(&e.Platform) {
@@ -135,7 +135,7 @@ func TestExceptions(t *testing.T) {
 // lacks the label that constraints select where Gatekeeper is the engine, or has it
 // elsewhere.
 func TestRulesOnNamespaces(t *testing.T) {
-	e := load(t, "../../cli/testdata/gatekeeper.yaml")
+	e := loadEstate(t, "../../cli/testdata/gatekeeper.yaml")
 	annotation := regexp.MustCompile(`croft\.dev/rules\.[A-Za-z]+`)
 	variable, declared := regexp.MustCompile(`variables\.(rules[A-Z][A-Za-z]*)`), regexp.MustCompile(`"name":"(rules[A-Z][A-Za-z]*)"`)
 	var read []string
@@ -175,7 +175,7 @@ func TestRulesOnNamespaces(t *testing.T) {
 	native := e.Platform
 	native.Placement = v1alpha1.PlacementNative
 	for _, tenant := range e.Tenants {
-		for _, o := range namespacesOf(wall.TenantObjects(&e.Platform, tenant)) {
+		for _, o := range filterNamespaces(wall.TenantObjects(&e.Platform, tenant)) {
 			for _, key := range read {
 				if _, ok := o.GetAnnotations()[key]; !ok {
 					t.Errorf("namespace %s does not say %s", o.GetName(), key)
@@ -185,7 +185,7 @@ func TestRulesOnNamespaces(t *testing.T) {
 				t.Errorf("no constraint looks at namespace %s: %v", o.GetName(), o.GetLabels())
 			}
 		}
-		for _, o := range namespacesOf(wall.TenantObjects(&native, tenant)) {
+		for _, o := range filterNamespaces(wall.TenantObjects(&native, tenant)) {
 			for _, key := range slices.Concat(read, sizes) {
 				if _, ok := o.GetAnnotations()[key]; !ok {
 					t.Errorf("namespace %s does not say %s", o.GetName(), key)
@@ -198,14 +198,14 @@ func TestRulesOnNamespaces(t *testing.T) {
 	}
 }
 
-func namespacesOf(objects []client.Object) []client.Object {
+func filterNamespaces(objects []client.Object) []client.Object {
 	return slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind != "Namespace" })
 }
 
 // TestMarks fails if an object lacks the labels of its owner, by which it is found and
 // pruned, or a kind, without which it cannot be written.
 func TestMarks(t *testing.T) {
-	e := load(t, "../../cli/testdata/every-field.yaml")
+	e := loadEstate(t, "../../cli/testdata/every-field.yaml")
 	seen := map[string]bool{}
 	for _, o := range wall.Objects(e) {
 		kind := o.GetObjectKind().GroupVersionKind()
@@ -229,7 +229,7 @@ func TestMarks(t *testing.T) {
 
 // TestOrder fails if an object precedes its namespace, or if access does not come last.
 func TestOrder(t *testing.T) {
-	e := load(t, "../../../examples/two-tenants.yaml")
+	e := loadEstate(t, "../../../examples/two-tenants.yaml")
 	objects := wall.TenantObjects(&e.Platform, e.Tenants[0])
 	kinds := make([]string, len(objects))
 	for i, o := range objects {
@@ -246,7 +246,7 @@ func TestOrder(t *testing.T) {
 // TestAttacks fails if two attacks share a name, if an attack lacks a summary or an expected
 // stopper, or if a mirror has a stopper.
 func TestAttacks(t *testing.T) {
-	e := load(t, "../../../examples/two-tenants.yaml")
+	e := loadEstate(t, "../../../examples/two-tenants.yaml")
 	seen := map[string]bool{}
 	for _, a := range wall.Attacks(&e.Platform, e.Tenants[0], e.Tenants[1]) {
 		if seen[a.Name] {
@@ -279,7 +279,7 @@ func TestAttacks(t *testing.T) {
 // requests. An empty host in a list is invalid, and a refusal for that reason would hide
 // whether the wall works.
 func TestAttacksWithoutDomains(t *testing.T) {
-	e := load(t, "../../../examples/two-tenants.yaml")
+	e := loadEstate(t, "../../../examples/two-tenants.yaml")
 	hostless := *e.Tenants[0]
 	hostless.Domains = nil
 	for _, a := range wall.Attacks(&e.Platform, &hostless, e.Tenants[1]) {
@@ -302,7 +302,7 @@ func TestAttacksWithoutDomains(t *testing.T) {
 // TestPlatformRolesNameKinds fails if a role of admins or auditors grants a kind by a
 // wildcard: names in a Platform must not extend these roles to Secrets.
 func TestPlatformRolesNameKinds(t *testing.T) {
-	e := parse(t, "platform: {clusterName: demo, auditors: [audit], nodeClass: {ref: {group: example.org, kind: NodeTemplate, name: n}}}\n")
+	e := parseEstate(t, "platform: {clusterName: demo, auditors: [audit], nodeClass: {ref: {group: example.org, kind: NodeTemplate, name: n}}}\n")
 	for _, o := range wall.Objects(e) {
 		role, ok := o.(*rbacv1.ClusterRole)
 		if !ok || !slices.Contains(identity.PlatformRoles, role.Name) {

@@ -50,8 +50,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// simulate runs a measurement in simulated time.
-func simulate[T any](t *testing.T, measure func(ctx context.Context, dir string) (T, error)) (out T) {
+// runSimulation runs a measurement in simulated time.
+func runSimulation[T any](t *testing.T, measure func(ctx context.Context, dir string) (T, error)) (out T) {
 	t.Helper()
 	ctrllog.SetLogger(logr.Discard())
 	dir := t.TempDir()
@@ -66,14 +66,14 @@ func simulate[T any](t *testing.T, measure func(ctx context.Context, dir string)
 	return out
 }
 
-func crowd(t *testing.T, name string, n int, others float64) Side {
+func measureCrowd(t *testing.T, name string, n int, others float64) Side {
 	t.Helper()
-	return simulate(t, func(ctx context.Context, dir string) (Side, error) { return MeasureCrowd(ctx, dir, name, n, others) })
+	return runSimulation(t, func(ctx context.Context, dir string) (Side, error) { return MeasureCrowd(ctx, dir, name, n, others) })
 }
 
-func alone(t *testing.T, n int) Alone {
+func measureAlone(t *testing.T, n int) Alone {
 	t.Helper()
-	return simulate(t, func(ctx context.Context, dir string) (Alone, error) { return MeasureAlone(ctx, dir, n) })
+	return runSimulation(t, func(ctx context.Context, dir string) (Alone, error) { return MeasureAlone(ctx, dir, n) })
 }
 
 // TestBench is `make bench-nodes`.
@@ -81,11 +81,11 @@ func TestBench(t *testing.T) {
 	if *output == "" {
 		t.Skip("`make bench-nodes` runs it")
 	}
-	measured = Report{Assumptions: listAssumptions(), Alone: alone(t, *rounds)}
+	measured = Report{Assumptions: listAssumptions(), Alone: measureAlone(t, *rounds)}
 	for _, rate := range slices.Compact([]float64{0, *others}) {
 		c := Crowd{Nodes: *nodes, Others: rate}
 		for _, name := range []string{Croft, Script} {
-			c.Sides = append(c.Sides, crowd(t, name, *nodes, rate))
+			c.Sides = append(c.Sides, measureCrowd(t, name, *nodes, rate))
 		}
 		measured.Crowds = append(measured.Crowds, c)
 	}
@@ -95,7 +95,7 @@ func TestBench(t *testing.T) {
 // than the criterion, or if a node of croft lacks an interface.
 func TestAlone(t *testing.T) {
 	const n = 10
-	a := alone(t, n)
+	a := measureAlone(t, n)
 	for _, y := range a.Ways {
 		if len(y.Launched) != n || len(y.Later) != n {
 			t.Fatalf("%s: %d nodes of %d", y.Name, len(y.Launched), n)
@@ -119,7 +119,7 @@ func TestAlone(t *testing.T) {
 func TestNothingIsWastedTwice(t *testing.T) {
 	twice := 0
 	for _, n := range []int{10, 10, 10, 10, 10, 10, 10, 10, 30, 30, 30, 30} {
-		s := crowd(t, Croft, n, 3)
+		s := measureCrowd(t, Croft, n, 3)
 		twice += s.Calls.WastedTwice
 		if s.Calls.Most > 2 || s.Incomplete > 0 || s.Loose > 0 {
 			t.Errorf("%d nodes: one change cost %d calls for nothing; %d nodes are incomplete", n, s.Calls.Most, s.Incomplete)
@@ -136,11 +136,11 @@ func TestNothingIsWastedTwice(t *testing.T) {
 // TestScriptsCollide checks the other side of the comparison: many scripts that share an
 // account's limits leave nodes incomplete, and two scripts do not reach the limits.
 func TestScriptsCollide(t *testing.T) {
-	s := crowd(t, Script, 60, 3)
+	s := measureCrowd(t, Script, 60, 3)
 	if s.Incomplete < 20 || s.Calls.WastedTwice == 0 {
 		t.Errorf("60 scripts at once: %d nodes are incomplete, %+v", s.Incomplete, s.Calls)
 	}
-	if s := crowd(t, Script, 2, 0); s.Calls.Throttled > 0 || s.Calls.Made != 2*14 {
+	if s := measureCrowd(t, Script, 2, 0); s.Calls.Throttled > 0 || s.Calls.Made != 2*14 {
 		t.Errorf("two scripts: %+v", s.Calls)
 	}
 }

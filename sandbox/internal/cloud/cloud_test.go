@@ -44,7 +44,7 @@ func (c *clock) Now() time.Time {
 
 func (c *clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-func (c *clock) advance(d time.Duration) {
+func (c *clock) advanceTime(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
@@ -61,7 +61,7 @@ type simulated struct {
 	iam    *iam.Client
 }
 
-func start(t *testing.T) *simulated {
+func startAccount(t *testing.T) *simulated {
 	t.Helper()
 	s := &simulated{clock: &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
 	var err error
@@ -85,8 +85,8 @@ func start(t *testing.T) *simulated {
 
 var settings = account.Settings{Region: "us-west-2", Zones: []string{"us-west-2a", "us-west-2b"}, Cluster: "demo", Speed: 1}
 
-// code returns the code of an error from AWS, "" for nil.
-func code(err error) string {
+// getCode returns the code of an error from AWS, "" for nil.
+func getCode(err error) string {
 	var api smithy.APIError
 	switch {
 	case err == nil:
@@ -98,8 +98,8 @@ func code(err error) string {
 	}
 }
 
-// must fails the test on an error, and returns the value otherwise.
-func must[T any](t *testing.T) func(T, error) T {
+// requireValue fails the test on an error, and returns the value otherwise.
+func requireValue[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -109,8 +109,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// template creates the instance profile and the launch template that a fleet needs.
-func (s *simulated) template(t *testing.T) string {
+// createTemplate creates the instance profile and the launch template that a fleet needs.
+func (s *simulated) createTemplate(t *testing.T) string {
 	t.Helper()
 	ctx := t.Context()
 	_, err := s.iam.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String("nodes"), Path: aws.String("/karpenter/us-west-2/demo/x/")})
@@ -146,7 +146,7 @@ func (s *simulated) template(t *testing.T) string {
 	return "lt"
 }
 
-func (s *simulated) fleet(capacity string, types ...ec2types.InstanceType) *ec2.CreateFleetInput {
+func (s *simulated) newFleetInput(capacity string, types ...ec2types.InstanceType) *ec2.CreateFleetInput {
 	var overrides []ec2types.FleetLaunchTemplateOverridesRequest
 	for _, subnet := range s.ListSubnets(nil) {
 		for _, name := range types {
@@ -170,11 +170,11 @@ func (s *simulated) fleet(capacity string, types ...ec2types.InstanceType) *ec2.
 	}
 }
 
-// launch starts one instance, and returns its ID.
-func (s *simulated) launch(t *testing.T, capacity string) string {
+// launchInstance starts one instance, and returns its ID.
+func (s *simulated) launchInstance(t *testing.T, capacity string) string {
 	t.Helper()
-	s.template(t)
-	out := must[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), s.fleet(capacity, "m5.large", "c5.large")))
+	s.createTemplate(t)
+	out := requireValue[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), s.newFleetInput(capacity, "m5.large", "c5.large")))
 	if len(out.Instances) != 1 || len(out.Instances[0].InstanceIds) != 1 {
 		t.Fatalf("%+v, errors %+v", out.Instances, out.Errors)
 	}
@@ -182,8 +182,8 @@ func (s *simulated) launch(t *testing.T, capacity string) string {
 }
 
 func TestDescribe(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	types := must[*ec2.DescribeInstanceTypesOutput](t)(s.ec2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{}))
+	s, ctx := startAccount(t), t.Context()
+	types := requireValue[*ec2.DescribeInstanceTypesOutput](t)(s.ec2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{}))
 	i := slices.IndexFunc(types.InstanceTypes, func(i ec2types.InstanceTypeInfo) bool { return i.InstanceType == "m5.large" })
 	if i < 0 {
 		t.Fatal("there is no m5.large")
@@ -194,53 +194,53 @@ func TestDescribe(t *testing.T) {
 		len(m5.SupportedUsageClasses) != 2 || m5.Hypervisor != "nitro" {
 		t.Errorf("m5.large: %+v", m5)
 	}
-	offers := must[*ec2.DescribeInstanceTypeOfferingsOutput](t)(s.ec2.DescribeInstanceTypeOfferings(ctx, &ec2.DescribeInstanceTypeOfferingsInput{}))
+	offers := requireValue[*ec2.DescribeInstanceTypeOfferingsOutput](t)(s.ec2.DescribeInstanceTypeOfferings(ctx, &ec2.DescribeInstanceTypeOfferingsInput{}))
 	if len(offers.InstanceTypeOfferings) != 2*len(types.InstanceTypes) {
 		t.Errorf("%d offerings of %d types in 2 zones", len(offers.InstanceTypeOfferings), len(types.InstanceTypes))
 	}
-	spot := must[*ec2.DescribeSpotPriceHistoryOutput](t)(s.ec2.DescribeSpotPriceHistory(ctx, &ec2.DescribeSpotPriceHistoryInput{}))
+	spot := requireValue[*ec2.DescribeSpotPriceHistoryOutput](t)(s.ec2.DescribeSpotPriceHistory(ctx, &ec2.DescribeSpotPriceHistoryInput{}))
 	if len(spot.SpotPriceHistory) == 0 || spot.SpotPriceHistory[0].Timestamp == nil {
 		t.Errorf("spot prices: %+v", spot.SpotPriceHistory)
 	}
 	_, err := s.ec2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{DryRun: aws.Bool(true)})
-	if code(err) != "DryRunOperation" {
+	if getCode(err) != "DryRunOperation" {
 		t.Errorf("dry run: %v", err)
 	}
 	discovery := []ec2types.Filter{{Name: aws.String("tag:karpenter.sh/discovery"), Values: []string{"demo"}}}
-	subnets := must[*ec2.DescribeSubnetsOutput](t)(s.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: discovery}))
+	subnets := requireValue[*ec2.DescribeSubnetsOutput](t)(s.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: discovery}))
 	if len(subnets.Subnets) != 2 || *subnets.Subnets[1].AvailabilityZoneId != "usw2-az2" || *subnets.Subnets[0].AvailableIpAddressCount == 0 {
 		t.Errorf("subnets: %+v", subnets.Subnets)
 	}
-	groups := must[*ec2.DescribeSecurityGroupsOutput](t)(s.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: discovery}))
+	groups := requireValue[*ec2.DescribeSecurityGroupsOutput](t)(s.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: discovery}))
 	if len(groups.SecurityGroups) != 1 || groups.SecurityGroups[0].GroupId == nil {
 		t.Errorf("security groups: %+v", groups.SecurityGroups)
 	}
 	other := []ec2types.Filter{{Name: aws.String("tag:karpenter.sh/discovery"), Values: []string{"another"}}}
-	if subnets := must[*ec2.DescribeSubnetsOutput](t)(s.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: other})); len(subnets.Subnets) != 0 {
+	if subnets := requireValue[*ec2.DescribeSubnetsOutput](t)(s.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: other})); len(subnets.Subnets) != 0 {
 		t.Errorf("subnets of another cluster: %+v", subnets.Subnets)
 	}
 }
 
 func TestImages(t *testing.T) {
-	s, ctx := start(t), t.Context()
+	s, ctx := startAccount(t), t.Context()
 	parameters := ssm.NewFromConfig(s.config)
 	for _, test := range []struct{ name, arch string }{
 		{"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/image_id", "arm64"},
 		{"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/amazon-eks-node-al2023-x86_64-standard-1.36-v20260101/image_id", "x86_64"},
 		{"/aws/service/bottlerocket/aws-k8s-1.36/x86_64/latest/image_id", "x86_64"},
 	} {
-		out := must[*ssm.GetParameterOutput](t)(parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &test.name}))
-		images := must[*ec2.DescribeImagesOutput](t)(s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
+		out := requireValue[*ssm.GetParameterOutput](t)(parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &test.name}))
+		images := requireValue[*ec2.DescribeImagesOutput](t)(s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
 			Filters: []ec2types.Filter{{Name: aws.String("image-id"), Values: []string{*out.Parameter.Value}}},
 		}))
 		if len(images.Images) != 1 || string(images.Images[0].Architecture) != test.arch {
 			t.Errorf("%s: %+v", test.name, images.Images)
 		}
 	}
-	if _, err := parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/mine")}); code(err) != "ParameterNotFound" {
+	if _, err := parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/mine")}); getCode(err) != "ParameterNotFound" {
 		t.Errorf("a missing parameter: %v", err)
 	}
-	named := must[*ec2.DescribeImagesOutput](t)(s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
+	named := requireValue[*ec2.DescribeImagesOutput](t)(s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{
 		Owners: []string{"self", "amazon"}, Filters: []ec2types.Filter{{Name: aws.String("name"), Values: []string{"amazon-eks-node-1.36-*arm64*"}}},
 	}))
 	if len(named.Images) == 0 {
@@ -249,38 +249,38 @@ func TestImages(t *testing.T) {
 }
 
 func TestOtherServices(t *testing.T) {
-	s, ctx := start(t), t.Context()
+	s, ctx := startAccount(t), t.Context()
 	clusters := eks.NewFromConfig(s.config)
-	cluster := must[*eks.DescribeClusterOutput](t)(clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("demo")})).Cluster
+	cluster := requireValue[*eks.DescribeClusterOutput](t)(clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("demo")})).Cluster
 	if *cluster.Endpoint != "https://127.0.0.1:6443" || *cluster.KubernetesNetworkConfig.ServiceIpv4Cidr != "10.96.0.0/16" {
 		t.Errorf("%+v", cluster)
 	}
-	if _, err := clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("other")}); code(err) != "ResourceNotFoundException" {
+	if _, err := clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("other")}); getCode(err) != "ResourceNotFoundException" {
 		t.Errorf("a missing cluster: %v", err)
 	}
-	products := must[*pricing.GetProductsOutput](t)(pricing.NewFromConfig(s.config).GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")}))
+	products := requireValue[*pricing.GetProductsOutput](t)(pricing.NewFromConfig(s.config).GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")}))
 	if len(products.PriceList) == 0 || !strings.Contains(products.PriceList[0], "pricePerUnit") {
 		t.Errorf("%v", products.PriceList)
 	}
-	who := must[*sts.GetCallerIdentityOutput](t)(sts.NewFromConfig(s.config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}))
+	who := requireValue[*sts.GetCallerIdentityOutput](t)(sts.NewFromConfig(s.config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}))
 	if *who.Account != account.ID {
 		t.Errorf("%+v", who)
 	}
 }
 
 func TestInstanceProfiles(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	s.template(t)
-	got := must[*iam.GetInstanceProfileOutput](t)(s.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String("nodes")}))
+	s, ctx := startAccount(t), t.Context()
+	s.createTemplate(t)
+	got := requireValue[*iam.GetInstanceProfileOutput](t)(s.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String("nodes")}))
 	if roles := got.InstanceProfile.Roles; len(roles) != 1 || *roles[0].RoleName != "KarpenterNodeRole-demo" {
 		t.Errorf("%+v", got.InstanceProfile)
 	}
-	listed := must[*iam.ListInstanceProfilesOutput](t)(s.iam.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{PathPrefix: aws.String("/karpenter/")}))
+	listed := requireValue[*iam.ListInstanceProfilesOutput](t)(s.iam.ListInstanceProfiles(ctx, &iam.ListInstanceProfilesInput{PathPrefix: aws.String("/karpenter/")}))
 	if len(listed.InstanceProfiles) != 1 {
 		t.Errorf("%+v", listed.InstanceProfiles)
 	}
 	name := aws.String("nodes")
-	if _, err := s.iam.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name}); code(err) != "DeleteConflict" {
+	if _, err := s.iam.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name}); getCode(err) != "DeleteConflict" {
 		t.Errorf("with a role in it: %v", err)
 	}
 	_, err := s.iam.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String("KarpenterNodeRole-demo")})
@@ -288,7 +288,7 @@ func TestInstanceProfiles(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = s.iam.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String("none")})
-	if code(err) != "NoSuchEntity" || !strings.Contains(err.Error(), "role") {
+	if getCode(err) != "NoSuchEntity" || !strings.Contains(err.Error(), "role") {
 		t.Errorf("a missing role: %v", err)
 	}
 	if _, err := s.iam.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name}); err != nil {
@@ -297,17 +297,17 @@ func TestInstanceProfiles(t *testing.T) {
 }
 
 func TestInstanceLives(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	id := s.launch(t, "on-demand")
+	s, ctx := startAccount(t), t.Context()
+	id := s.launchInstance(t, "on-demand")
 	state := func() ec2types.InstanceStateName {
 		t.Helper()
-		out := must[*ec2.DescribeInstancesOutput](t)(s.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}}))
+		out := requireValue[*ec2.DescribeInstancesOutput](t)(s.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}}))
 		return out.Reservations[0].Instances[0].State.Name
 	}
 	pass := func(d time.Duration) []account.Instance {
 		t.Helper()
-		s.advance(d)
-		return must[[]account.Instance](t)(s.Advance())
+		s.advanceTime(d)
+		return requireValue[[]account.Instance](t)(s.Advance())
 	}
 	if got := state(); got != "pending" {
 		t.Errorf("at first it is %s", got)
@@ -342,26 +342,26 @@ func TestInstanceLives(t *testing.T) {
 	if s.FindInstance(id).Tags["Name"] != "x" {
 		t.Error("it has no tag Name")
 	}
-	out := must[*ec2.TerminateInstancesOutput](t)(s.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}))
+	out := requireValue[*ec2.TerminateInstancesOutput](t)(s.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}))
 	if out.TerminatingInstances[0].CurrentState.Name != "shutting-down" {
 		t.Errorf("%+v", out.TerminatingInstances)
 	}
 	if due := pass(10 * time.Second); len(due) != 1 || state() != "terminated" {
 		t.Errorf("10 s later it is %s", state())
 	}
-	if _, err := s.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{"i-none"}}); code(err) != "InvalidInstanceID.NotFound" {
+	if _, err := s.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{"i-none"}}); getCode(err) != "InvalidInstanceID.NotFound" {
 		t.Errorf("a missing instance: %v", err)
 	}
 }
 
 func TestAccountIsKept(t *testing.T) {
-	s := start(t)
+	s := startAccount(t)
 	file := filepath.Join(t.TempDir(), "aws.json")
-	a := must[*account.Account](t)(account.Open(file, settings, s.Now))
+	a := requireValue[*account.Account](t)(account.Open(file, settings, s.Now))
 	if _, err := a.AddFault(account.Fault{Kind: account.Throttled}); err != nil {
 		t.Fatal(err)
 	}
-	again := must[*account.Account](t)(account.Open(file, settings, s.Now))
+	again := requireValue[*account.Account](t)(account.Open(file, settings, s.Now))
 	if len(again.ListFaults()) != 1 || again.ListSubnets(nil)[0].ID != a.ListSubnets(nil)[0].ID {
 		t.Errorf("%+v, %+v", again.ListFaults(), again.ListSubnets(nil))
 	}
@@ -382,12 +382,12 @@ func TestFleetFaults(t *testing.T) {
 		"only of other types": {account.Fault{Kind: account.NoCapacity, Case: account.Case{Type: "r5.large"}}, "on-demand", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t)
-			s.template(t)
+			s := startAccount(t)
+			s.createTemplate(t)
 			if _, err := s.client.AddFault(t.Context(), test.fault); err != nil {
 				t.Fatal(err)
 			}
-			out := must[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), s.fleet(test.capacity, "m5.large")))
+			out := requireValue[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), s.newFleetInput(test.capacity, "m5.large")))
 			if test.want == "" {
 				if len(out.Instances) != 1 {
 					t.Errorf("no instance: %+v", out.Errors)
@@ -417,13 +417,13 @@ func TestInstanceFaults(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t)
+			s := startAccount(t)
 			if _, err := s.client.AddFault(t.Context(), account.Fault{Kind: test.kind, Times: 1}); err != nil {
 				t.Fatal(err)
 			}
-			id := s.launch(t, "on-demand")
-			s.advance(11 * time.Second)
-			must[[]account.Instance](t)(s.Advance())
+			id := s.launchInstance(t, "on-demand")
+			s.advanceTime(11 * time.Second)
+			requireValue[[]account.Instance](t)(s.Advance())
 			if i := s.FindInstance(id); !test.want(i) {
 				t.Errorf("%+v", i)
 			}
@@ -435,7 +435,7 @@ func TestInstanceFaults(t *testing.T) {
 }
 
 func TestMissingInstanceProfile(t *testing.T) {
-	s, ctx := start(t), t.Context()
+	s, ctx := startAccount(t), t.Context()
 	_, err := s.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("lt"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
 			IamInstanceProfile: &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("eks-node-role-dev")},
@@ -449,13 +449,13 @@ func TestMissingInstanceProfile(t *testing.T) {
 		LaunchTemplate: &ec2types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("lt")},
 	})
 	const want = "Value (eks-node-role-dev) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
-	if code(err) != "InvalidParameterValue" || !strings.Contains(err.Error(), want) {
+	if getCode(err) != "InvalidParameterValue" || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestEncodedDenial(t *testing.T) {
-	s, ctx := start(t), t.Context()
+	s, ctx := startAccount(t), t.Context()
 	_, err := s.client.AddFault(ctx, account.Fault{
 		Kind: account.Unauthorized, Case: account.Case{Action: "ec2:CreateLaunchTemplate"}, NodeRole: true, Times: 1,
 	})
@@ -470,18 +470,18 @@ func TestEncodedDenial(t *testing.T) {
 	}
 	err = create()
 	_, encoded, found := strings.Cut(err.Error(), "Encoded authorization failure message: ")
-	if code(err) != "UnauthorizedOperation" || !found {
+	if getCode(err) != "UnauthorizedOperation" || !found {
 		t.Fatalf("%v", err)
 	}
 	client := sts.NewFromConfig(s.config)
-	decoded := must[*sts.DecodeAuthorizationMessageOutput](t)(client.DecodeAuthorizationMessage(ctx, &sts.DecodeAuthorizationMessageInput{EncodedMessage: &encoded}))
+	decoded := requireValue[*sts.DecodeAuthorizationMessageOutput](t)(client.DecodeAuthorizationMessage(ctx, &sts.DecodeAuthorizationMessageInput{EncodedMessage: &encoded}))
 	for _, part := range []string{`"action":"ec2:CreateLaunchTemplate"`, `assumed-role/KarpenterNodeRole-demo/i-`, `launch-template/*`, `"explicitDeny":false`} {
 		if !strings.Contains(*decoded.DecodedMessage, part) {
 			t.Errorf("there is no %s in %s", part, *decoded.DecodedMessage)
 		}
 	}
 	_, err = client.DecodeAuthorizationMessage(ctx, &sts.DecodeAuthorizationMessageInput{EncodedMessage: aws.String("nonsense")})
-	if code(err) != "InvalidAuthorizationMessageException" {
+	if getCode(err) != "InvalidAuthorizationMessageException" {
 		t.Errorf("nonsense: %v", err)
 	}
 	if err := create(); err != nil {
@@ -490,12 +490,12 @@ func TestEncodedDenial(t *testing.T) {
 }
 
 func TestThrottledAndCleared(t *testing.T) {
-	s, ctx := start(t), t.Context()
+	s, ctx := startAccount(t), t.Context()
 	f, err := s.client.AddFault(ctx, account.Fault{Kind: account.Throttled, Case: account.Case{Action: "ec2:DescribeSubnets"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{}); code(err) != "RequestLimitExceeded" {
+	if _, err := s.ec2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{}); getCode(err) != "RequestLimitExceeded" {
 		t.Errorf("%v", err)
 	}
 	if _, err := s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{}); err != nil {
@@ -513,16 +513,16 @@ func TestThrottledAndCleared(t *testing.T) {
 }
 
 func TestSpotInterruption(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	id := s.launch(t, "spot")
+	s, ctx := startAccount(t), t.Context()
+	id := s.launchInstance(t, "spot")
 	queue := sqs.NewFromConfig(s.config)
-	address := must[*sqs.GetQueueUrlOutput](t)(queue.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("demo")}))
-	if _, err := queue.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("other")}); code(err) != "QueueDoesNotExist" {
+	address := requireValue[*sqs.GetQueueUrlOutput](t)(queue.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("demo")}))
+	if _, err := queue.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("other")}); getCode(err) != "QueueDoesNotExist" {
 		t.Errorf("a missing queue: %v", err)
 	}
 	drain := func(wait int32) (bodies []string) {
 		t.Helper()
-		out := must[*sqs.ReceiveMessageOutput](t)(queue.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		out := requireValue[*sqs.ReceiveMessageOutput](t)(queue.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: address.QueueUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 20, WaitTimeSeconds: wait,
 		}))
 		for _, m := range out.Messages {
@@ -544,25 +544,25 @@ func TestSpotInterruption(t *testing.T) {
 	if got := <-waiting; len(got) != 1 || !strings.Contains(got[0], "EC2 Spot Instance Interruption Warning") || !strings.Contains(got[0], id) {
 		t.Errorf("the waiting call received %v", got)
 	}
-	s.advance(119 * time.Second)
-	must[[]account.Instance](t)(s.Advance())
+	s.advanceTime(119 * time.Second)
+	requireValue[[]account.Instance](t)(s.Advance())
 	if got := s.FindInstance(id).State; got != account.Pending {
 		t.Errorf("before the two minutes are over it is %s", got)
 	}
-	s.advance(2 * time.Second)
-	must[[]account.Instance](t)(s.Advance())
+	s.advanceTime(2 * time.Second)
+	requireValue[[]account.Instance](t)(s.Advance())
 	if got := s.FindInstance(id).State; got != account.ShuttingDown {
 		t.Errorf("after two minutes it is %s", got)
 	}
 }
 
 func TestReservations(t *testing.T) {
-	s, ctx := start(t), t.Context()
+	s, ctx := startAccount(t), t.Context()
 	id, err := s.client.Reserve(ctx, account.CapacityReservation{Type: "m5.large", Zone: "us-west-2a", Total: 2, Tags: account.Tags{"team": "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := must[*ec2.DescribeCapacityReservationsOutput](t)(s.ec2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{
+	out := requireValue[*ec2.DescribeCapacityReservationsOutput](t)(s.ec2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{
 		Filters: []ec2types.Filter{{Name: aws.String("tag:team"), Values: []string{"a"}}, {Name: aws.String("state"), Values: []string{"active"}}},
 	}))
 	if len(out.CapacityReservations) != 1 || *out.CapacityReservations[0].CapacityReservationId != id || *out.CapacityReservations[0].AvailableInstanceCount != 2 {
@@ -571,35 +571,35 @@ func TestReservations(t *testing.T) {
 }
 
 func TestOnDemandIsNotInterrupted(t *testing.T) {
-	s := start(t)
-	err := s.client.Interrupt(t.Context(), s.launch(t, "on-demand"))
+	s := startAccount(t)
+	err := s.client.Interrupt(t.Context(), s.launchInstance(t, "on-demand"))
 	if err == nil || !strings.Contains(err.Error(), "only spot instances can be interrupted") {
 		t.Errorf("an instance on demand: %v", err)
 	}
 }
 
 func TestCallsAreRemembered(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	s.template(t)
-	calls := must[[]cloud.Call](t)(s.client.ListCalls(ctx))
+	s, ctx := startAccount(t), t.Context()
+	s.createTemplate(t)
+	calls := requireValue[[]cloud.Call](t)(s.client.ListCalls(ctx))
 	i := slices.IndexFunc(calls, func(c cloud.Call) bool { return c.Action == "CreateLaunchTemplate" })
 	if i < 0 || calls[i].Service != "ec2" || calls[i].KeyID != "AKIATEST" || calls[i].Params["LaunchTemplateData.MetadataOptions.HttpTokens"] != "required" {
 		t.Errorf("%+v", calls)
 	}
-	if left := must[cloud.Holding](t)(s.client.GetHolding(ctx)); len(left.ListLeft()) != 2 {
+	if left := requireValue[cloud.Holding](t)(s.client.GetHolding(ctx)); len(left.ListLeft()) != 2 {
 		t.Errorf("resources left: %v", left.ListLeft())
 	}
 }
 
 func TestUnknownCall(t *testing.T) {
-	s := start(t)
-	if _, err := s.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); code(err) != "InvalidAction" {
+	s := startAccount(t)
+	if _, err := s.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}); getCode(err) != "InvalidAction" {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestUnsignedCall(t *testing.T) {
-	s := start(t)
+	s := startAccount(t)
 	config := s.config.Copy()
 	config.Credentials = aws.AnonymousCredentials{}
 	_, err := ec2.NewFromConfig(config).DescribeSubnets(context.Background(), &ec2.DescribeSubnetsInput{})

@@ -14,36 +14,36 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/account"
 )
 
-// second creates a second subnet in the first zone.
-func (s *simulated) second(t *testing.T, cidr string) account.Subnet {
+// addSecondSubnet creates a second subnet in the first zone.
+func (s *simulated) addSecondSubnet(t *testing.T, cidr string) account.Subnet {
 	t.Helper()
-	return must[account.Subnet](t)(s.client.AddSubnet(t.Context(), settings.Zones[0], cidr, account.Tags{"Name": "Multus1Az1"}))
+	return requireValue[account.Subnet](t)(s.client.AddSubnet(t.Context(), settings.Zones[0], cidr, account.Tags{"Name": "Multus1Az1"}))
 }
 
-// running starts an instance in the first zone, and waits until it runs.
-func (s *simulated) running(t *testing.T) string {
+// startInstance starts an instance in the first zone, and waits until it runs.
+func (s *simulated) startInstance(t *testing.T) string {
 	t.Helper()
-	s.template(t)
-	order := s.fleet("on-demand", "m5.large")
+	s.createTemplate(t)
+	order := s.newFleetInput("on-demand", "m5.large")
 	order.LaunchTemplateConfigs[0].Overrides = order.LaunchTemplateConfigs[0].Overrides[:1]
-	out := must[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), order))
-	s.advance(11 * time.Second)
-	must[[]account.Instance](t)(s.Advance())
+	out := requireValue[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), order))
+	s.advanceTime(11 * time.Second)
+	requireValue[[]account.Instance](t)(s.Advance())
 	return out.Instances[0].InstanceIds[0]
 }
 
-func (s *simulated) create(t *testing.T, in *ec2.CreateNetworkInterfaceInput) *ec2types.NetworkInterface {
+func (s *simulated) createInterface(t *testing.T, in *ec2.CreateNetworkInterfaceInput) *ec2types.NetworkInterface {
 	t.Helper()
-	return must[*ec2.CreateNetworkInterfaceOutput](t)(s.ec2.CreateNetworkInterface(t.Context(), in)).NetworkInterface
+	return requireValue[*ec2.CreateNetworkInterfaceOutput](t)(s.ec2.CreateNetworkInterface(t.Context(), in)).NetworkInterface
 }
 
-func (s *simulated) describe(t *testing.T, id string) ec2types.NetworkInterface {
+func (s *simulated) describeInterface(t *testing.T, id string) ec2types.NetworkInterface {
 	t.Helper()
-	out := must[*ec2.DescribeNetworkInterfacesOutput](t)(s.ec2.DescribeNetworkInterfaces(t.Context(), &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{id}}))
+	out := requireValue[*ec2.DescribeNetworkInterfacesOutput](t)(s.ec2.DescribeNetworkInterfaces(t.Context(), &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{id}}))
 	return out.NetworkInterfaces[0]
 }
 
-func tagged(tags ...string) []ec2types.TagSpecification {
+func newTags(tags ...string) []ec2types.TagSpecification {
 	spec := ec2types.TagSpecification{ResourceType: ec2types.ResourceTypeNetworkInterface}
 	for i := 0; i < len(tags); i += 2 {
 		spec.Tags = append(spec.Tags, ec2types.Tag{Key: aws.String(tags[i]), Value: aws.String(tags[i+1])})
@@ -52,21 +52,21 @@ func tagged(tags ...string) []ec2types.TagSpecification {
 }
 
 func TestInterfaceLives(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
+	s, ctx := startAccount(t), t.Context()
+	subnet, instance := s.addSecondSubnet(t, "10.0.64.0/24"), s.startInstance(t)
 	group := s.ListSecurityGroups(nil)[0].ID
-	n := s.create(t, &ec2.CreateNetworkInterfaceInput{
-		SubnetId: &subnet.ID, Groups: []string{group}, Description: aws.String("n3"), ClientToken: aws.String("one"), TagSpecifications: tagged("croft.dev/network", "n3"),
+	n := s.createInterface(t, &ec2.CreateNetworkInterfaceInput{
+		SubnetId: &subnet.ID, Groups: []string{group}, Description: aws.String("n3"), ClientToken: aws.String("one"), TagSpecifications: newTags("croft.dev/network", "n3"),
 	})
 	id := *n.NetworkInterfaceId
 	if *n.PrivateIpAddress != "10.0.64.4" || n.Status != "available" || !*n.SourceDestCheck || *n.AvailabilityZone != "us-west-2a" ||
 		!strings.HasPrefix(*n.MacAddress, "02:") || *n.Groups[0].GroupId != group {
 		t.Errorf("as it is made: %+v", n)
 	}
-	attached := must[*ec2.AttachNetworkInterfaceOutput](t)(s.ec2.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{
+	attached := requireValue[*ec2.AttachNetworkInterfaceOutput](t)(s.ec2.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{
 		NetworkInterfaceId: &id, InstanceId: &instance, DeviceIndex: aws.Int32(1),
 	}))
-	if got := s.describe(t, id); got.Status != "in-use" || got.Attachment.Status != "attaching" || *got.Attachment.InstanceId != instance {
+	if got := s.describeInterface(t, id); got.Status != "in-use" || got.Attachment.Status != "attaching" || *got.Attachment.InstanceId != instance {
 		t.Errorf("at first: %+v", got.Attachment)
 	}
 	for _, in := range []*ec2.ModifyNetworkInterfaceAttributeInput{
@@ -78,21 +78,21 @@ func TestInterfaceLives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.advance(16 * time.Second) // longer than the tail
-	if got := s.describe(t, id); got.Attachment.Status != "attached" || !*got.Attachment.DeleteOnTermination || *got.SourceDestCheck {
+	s.advanceTime(16 * time.Second) // longer than the tail
+	if got := s.describeInterface(t, id); got.Attachment.Status != "attached" || !*got.Attachment.DeleteOnTermination || *got.SourceDestCheck {
 		t.Errorf("later: %+v, source/dest check %t", got.Attachment, *got.SourceDestCheck)
 	}
-	if _, err := s.ec2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id}); code(err) != "InvalidParameterValue" {
+	if _, err := s.ec2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id}); getCode(err) != "InvalidParameterValue" {
 		t.Errorf("deleted while it is in use: %v", err)
 	}
 	if _, err := s.ec2.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: attached.AttachmentId}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.describe(t, id).Attachment.Status; got != "detaching" {
+	if got := s.describeInterface(t, id).Attachment.Status; got != "detaching" {
 		t.Errorf("it is %s", got)
 	}
-	s.advance(5 * time.Second)
-	if got := s.describe(t, id); got.Status != "available" || got.Attachment != nil {
+	s.advanceTime(5 * time.Second)
+	if got := s.describeInterface(t, id); got.Status != "available" || got.Attachment != nil {
 		t.Errorf("detached: %+v", got)
 	}
 	free := s.ListSubnets(account.Filters{"subnet-id": {subnet.ID}})[0].Free
@@ -103,32 +103,32 @@ func TestInterfaceLives(t *testing.T) {
 		t.Errorf("%d addresses are free, and %d were", got, free)
 	}
 	_, err := s.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{id}})
-	if code(err) != "InvalidNetworkInterfaceID.NotFound" {
+	if getCode(err) != "InvalidNetworkInterfaceID.NotFound" {
 		t.Errorf("a deleted interface: %v", err)
 	}
 }
 
 func TestClientToken(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	subnet := s.second(t, "10.0.64.0/24")
+	s, ctx := startAccount(t), t.Context()
+	subnet := s.addSecondSubnet(t, "10.0.64.0/24")
 	order := func(description string) *ec2.CreateNetworkInterfaceInput {
 		return &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID, Description: &description, ClientToken: aws.String("t")}
 	}
-	first, second := s.create(t, order("a")), s.create(t, order("a"))
+	first, second := s.createInterface(t, order("a")), s.createInterface(t, order("a"))
 	if *first.NetworkInterfaceId != *second.NetworkInterfaceId {
 		t.Errorf("%s and %s", *first.NetworkInterfaceId, *second.NetworkInterfaceId)
 	}
-	if _, err := s.ec2.CreateNetworkInterface(ctx, order("b")); code(err) != "IdempotentParameterMismatch" {
+	if _, err := s.ec2.CreateNetworkInterface(ctx, order("b")); getCode(err) != "IdempotentParameterMismatch" {
 		t.Errorf("another call with the token: %v", err)
 	}
 	if _, err := s.ec2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: first.NetworkInterfaceId}); err != nil {
 		t.Fatal(err)
 	}
-	if again := s.create(t, order("a")); *again.NetworkInterfaceId != *first.NetworkInterfaceId || s.FindInterface(*again.NetworkInterfaceId) != nil {
+	if again := s.createInterface(t, order("a")); *again.NetworkInterfaceId != *first.NetworkInterfaceId || s.FindInterface(*again.NetworkInterfaceId) != nil {
 		t.Errorf("after it was deleted: %+v", again)
 	}
 	// The client fills in a token of its own for each call that has none.
-	third, fourth := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}), s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID})
+	third, fourth := s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}), s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID})
 	if *third.NetworkInterfaceId == *fourth.NetworkInterfaceId {
 		t.Error("two calls without a token made one interface")
 	}
@@ -151,39 +151,39 @@ func TestAttachIsRefused(t *testing.T) {
 		}, "IncorrectState"},
 		"pending": {func(t *testing.T, s *simulated, n, _ string) (string, string, int32) {
 			t.Helper()
-			out := must[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), s.fleet("on-demand", "m5.large")))
+			out := requireValue[*ec2.CreateFleetOutput](t)(s.ec2.CreateFleet(t.Context(), s.newFleetInput("on-demand", "m5.large")))
 			return n, out.Instances[0].InstanceIds[0], 1
 		}, "IncorrectState"},
 		"another zone": {func(t *testing.T, s *simulated, _, i string) (string, string, int32) {
 			t.Helper()
-			n := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &s.ListSubnets(nil)[1].ID})
+			n := s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &s.ListSubnets(nil)[1].ID})
 			return *n.NetworkInterfaceId, i, 1
 		}, "InvalidParameterCombination"},
 		"in use": {func(t *testing.T, s *simulated, n, i string) (string, string, int32) {
 			t.Helper()
-			must[string](t)(s.AttachInterface(n, i, 1))
+			requireValue[string](t)(s.AttachInterface(n, i, 1))
 			return n, i, 2
 		}, "InvalidNetworkInterface.InUse"},
 		"more than m5.large has": {func(t *testing.T, s *simulated, n, i string) (string, string, int32) {
 			t.Helper()
 			subnet := s.FindInterface(n).Subnet
 			for index := range 2 {
-				must[string](t)(s.AttachInterface(*s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet}).NetworkInterfaceId, i, index+1))
+				requireValue[string](t)(s.AttachInterface(*s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet}).NetworkInterfaceId, i, index+1))
 			}
 			return n, i, 3
 		}, "AttachmentLimitExceeded"},
 		"more addresses than m5.large has": {func(t *testing.T, s *simulated, n, i string) (string, string, int32) {
 			t.Helper()
 			subnet := s.FindInterface(n).Subnet
-			return *s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, SecondaryPrivateIpAddressCount: aws.Int32(10)}).NetworkInterfaceId, i, 1
+			return *s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet, SecondaryPrivateIpAddressCount: aws.Int32(10)}).NetworkInterfaceId, i, 1
 		}, "PrivateIpAddressLimitExceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t)
-			subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
-			id, instance, index := test.prepare(t, s, *s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId, instance)
+			s := startAccount(t)
+			subnet, instance := s.addSecondSubnet(t, "10.0.64.0/24"), s.startInstance(t)
+			id, instance, index := test.prepare(t, s, *s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId, instance)
 			_, err := s.ec2.AttachNetworkInterface(t.Context(), &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: &id, InstanceId: &instance, DeviceIndex: &index})
-			if code(err) != test.want {
+			if getCode(err) != test.want {
 				t.Errorf("%v", err)
 			}
 		})
@@ -193,12 +193,12 @@ func TestAttachIsRefused(t *testing.T) {
 // TestInstanceTakesInterfacesAlong fails if an interface with deleteOnTermination outlives its
 // instance, or if another one is not available again.
 func TestInstanceTakesInterfacesAlong(t *testing.T) {
-	s := start(t)
-	subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
+	s := startAccount(t)
+	subnet, instance := s.addSecondSubnet(t, "10.0.64.0/24"), s.startInstance(t)
 	var ids []string
 	for index := range 2 {
-		id := *s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId
-		attachment := must[string](t)(s.AttachInterface(id, instance, index+1))
+		id := *s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId
+		attachment := requireValue[string](t)(s.AttachInterface(id, instance, index+1))
 		if index == 0 {
 			if err := s.ModifyInterface(id, account.InterfaceChange{Attachment: attachment, DeleteOnTermination: true}); err != nil {
 				t.Fatal(err)
@@ -209,95 +209,95 @@ func TestInstanceTakesInterfacesAlong(t *testing.T) {
 	if err := s.Terminate(instance); err != nil {
 		t.Fatal(err)
 	}
-	s.advance(10 * time.Second)
-	must[[]account.Instance](t)(s.Advance())
+	s.advanceTime(10 * time.Second)
+	requireValue[[]account.Instance](t)(s.Advance())
 	if s.FindInterface(ids[0]) != nil {
 		t.Error("the one that was to go is still there")
 	}
 	if n := s.FindInterface(ids[1]); n == nil || n.Status() != "available" {
 		t.Errorf("the one that was to stay: %+v", n)
 	}
-	if left := must[cloud.Holding](t)(s.client.GetHolding(t.Context())); !strings.Contains(strings.Join(left.ListLeft(), " "), "network-interface/"+ids[1]) {
+	if left := requireValue[cloud.Holding](t)(s.client.GetHolding(t.Context())); !strings.Contains(strings.Join(left.ListLeft(), " "), "network-interface/"+ids[1]) {
 		t.Errorf("resources left: %v", left.ListLeft())
 	}
 }
 
 func TestAddressesAndPrefixes(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	subnet, instance := s.second(t, "10.0.64.0/25"), s.running(t)
+	s, ctx := startAccount(t), t.Context()
+	subnet, instance := s.addSecondSubnet(t, "10.0.64.0/25"), s.startInstance(t)
 	reserve := func(cidr string, kind ec2types.SubnetCidrReservationType) string {
 		t.Helper()
-		out := must[*ec2.CreateSubnetCidrReservationOutput](t)(s.ec2.CreateSubnetCidrReservation(ctx, &ec2.CreateSubnetCidrReservationInput{SubnetId: &subnet.ID, Cidr: &cidr, ReservationType: kind}))
+		out := requireValue[*ec2.CreateSubnetCidrReservationOutput](t)(s.ec2.CreateSubnetCidrReservation(ctx, &ec2.CreateSubnetCidrReservationInput{SubnetId: &subnet.ID, Cidr: &cidr, ReservationType: kind}))
 		return *out.SubnetCidrReservation.SubnetCidrReservationId
 	}
 	explicit := reserve("10.0.64.32/28", ec2types.SubnetCidrReservationTypeExplicit)
 	reserve("10.0.64.48/28", ec2types.SubnetCidrReservationTypePrefix)
 	_, err := s.ec2.CreateSubnetCidrReservation(ctx, &ec2.CreateSubnetCidrReservationInput{SubnetId: &subnet.ID, Cidr: aws.String("10.0.64.32/29"), ReservationType: "explicit"})
-	if code(err) != "InvalidParameterValue" {
+	if getCode(err) != "InvalidParameterValue" {
 		t.Errorf("an overlap: %v", err)
 	}
-	listed := must[*ec2.GetSubnetCidrReservationsOutput](t)(s.ec2.GetSubnetCidrReservations(ctx, &ec2.GetSubnetCidrReservationsInput{SubnetId: &subnet.ID}))
+	listed := requireValue[*ec2.GetSubnetCidrReservationsOutput](t)(s.ec2.GetSubnetCidrReservations(ctx, &ec2.GetSubnetCidrReservationsInput{SubnetId: &subnet.ID}))
 	if len(listed.SubnetIpv4CidrReservations) != 2 || *listed.SubnetIpv4CidrReservations[0].Cidr != "10.0.64.32/28" {
 		t.Errorf("%+v", listed)
 	}
-	n := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID, Ipv4PrefixCount: aws.Int32(1)})
+	n := s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID, Ipv4PrefixCount: aws.Int32(1)})
 	id := n.NetworkInterfaceId
 	if len(n.Ipv4Prefixes) != 1 || *n.Ipv4Prefixes[0].Ipv4Prefix != "10.0.64.48/28" {
 		t.Errorf("a prefix from the reservation for them: %+v", n.Ipv4Prefixes)
 	}
-	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, Ipv4PrefixCount: aws.Int32(1)}); code(err) != "InsufficientFreeAddressesInSubnet" {
+	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, Ipv4PrefixCount: aws.Int32(1)}); getCode(err) != "InsufficientFreeAddressesInSubnet" {
 		t.Errorf("a prefix more than is reserved: %v", err)
 	}
 	// EC2 assigns an address of the explicit reservation only if the call names it.
-	pods := must[*ec2.AssignPrivateIpAddressesOutput](t)(s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{
+	pods := requireValue[*ec2.AssignPrivateIpAddressesOutput](t)(s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{
 		NetworkInterfaceId: id, PrivateIpAddresses: []string{"10.0.64.33", "10.0.64.34"},
 	}))
 	if len(pods.AssignedPrivateIpAddresses) != 2 {
 		t.Errorf("%+v", pods)
 	}
-	must[string](t)(s.AttachInterface(*id, instance, 1))
-	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, SecondaryPrivateIpAddressCount: aws.Int32(7)}); code(err) != "PrivateIpAddressLimitExceeded" {
+	requireValue[string](t)(s.AttachInterface(*id, instance, 1))
+	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, SecondaryPrivateIpAddressCount: aws.Int32(7)}); getCode(err) != "PrivateIpAddressLimitExceeded" {
 		t.Errorf("more than m5.large has: %v", err)
 	}
-	other := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId
+	other := s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId
 	move := &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: other, PrivateIpAddresses: []string{"10.0.64.33"}}
-	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, move); code(err) != "InvalidIPAddress.InUse" {
+	if _, err := s.ec2.AssignPrivateIpAddresses(ctx, move); getCode(err) != "InvalidIPAddress.InUse" {
 		t.Errorf("an address that another has: %v", err)
 	}
 	move.AllowReassignment = aws.Bool(true)
-	must[*ec2.AssignPrivateIpAddressesOutput](t)(s.ec2.AssignPrivateIpAddresses(ctx, move))
-	if got := s.describe(t, *id).PrivateIpAddresses; len(got) != 2 || *got[1].PrivateIpAddress != "10.0.64.34" {
+	requireValue[*ec2.AssignPrivateIpAddressesOutput](t)(s.ec2.AssignPrivateIpAddresses(ctx, move))
+	if got := s.describeInterface(t, *id).PrivateIpAddresses; len(got) != 2 || *got[1].PrivateIpAddress != "10.0.64.34" {
 		t.Errorf("after one has moved: %+v", got)
 	}
 	release := &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: id, PrivateIpAddresses: []string{"10.0.64.34"}, Ipv4Prefixes: []string{"10.0.64.48/28"}}
-	must[*ec2.UnassignPrivateIpAddressesOutput](t)(s.ec2.UnassignPrivateIpAddresses(ctx, release))
-	if got := s.describe(t, *id); len(got.PrivateIpAddresses) != 1 || len(got.Ipv4Prefixes) != 0 {
+	requireValue[*ec2.UnassignPrivateIpAddressesOutput](t)(s.ec2.UnassignPrivateIpAddresses(ctx, release))
+	if got := s.describeInterface(t, *id); len(got.PrivateIpAddresses) != 1 || len(got.Ipv4Prefixes) != 0 {
 		t.Errorf("after they were taken away: %+v", got)
 	}
 	// EC2 does not choose addresses in a reservation: of 128 addresses 5 are AWS's, 32 are
 	// reserved, and two interfaces have one each.
 	reserved := netip.MustParsePrefix("10.0.64.32/27")
 	for range 128 - 5 - 32 - 2 {
-		s.advance(time.Second) // for the token bucket
-		got := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID})
+		s.advanceTime(time.Second) // for the token bucket
+		got := s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID})
 		if reserved.Contains(netip.MustParseAddr(*got.PrivateIpAddress)) {
 			t.Fatalf("%s is reserved", *got.PrivateIpAddress)
 		}
 	}
-	if _, err := s.ec2.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}); code(err) != "InsufficientFreeAddressesInSubnet" {
+	if _, err := s.ec2.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}); getCode(err) != "InsufficientFreeAddressesInSubnet" {
 		t.Errorf("in a full subnet: %v", err)
 	}
-	must[*ec2.DeleteSubnetCidrReservationOutput](t)(s.ec2.DeleteSubnetCidrReservation(ctx, &ec2.DeleteSubnetCidrReservationInput{SubnetCidrReservationId: &explicit}))
-	if got := *s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).PrivateIpAddress; !reserved.Contains(netip.MustParseAddr(got)) {
+	requireValue[*ec2.DeleteSubnetCidrReservationOutput](t)(s.ec2.DeleteSubnetCidrReservation(ctx, &ec2.DeleteSubnetCidrReservationInput{SubnetCidrReservationId: &explicit}))
+	if got := *s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).PrivateIpAddress; !reserved.Contains(netip.MustParseAddr(got)) {
 		t.Errorf("%s is not what was reserved", got)
 	}
 }
 
 func TestDescribeInterfaces(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
+	s, ctx := startAccount(t), t.Context()
+	subnet, instance := s.addSecondSubnet(t, "10.0.64.0/24"), s.startInstance(t)
 	for i := range 7 {
-		s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID, TagSpecifications: tagged("croft.dev/network", []string{"n3", "n6"}[i%2])})
+		s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID, TagSpecifications: newTags("croft.dev/network", []string{"n3", "n6"}[i%2])})
 	}
 	for name, test := range map[string]struct {
 		filters []ec2types.Filter
@@ -312,7 +312,7 @@ func TestDescribeInterfaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pages, got := ec2.NewDescribeNetworkInterfacesPaginator(s.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: test.filters, MaxResults: aws.Int32(5)}), 0
 			for pages.HasMorePages() {
-				page := must[*ec2.DescribeNetworkInterfacesOutput](t)(pages.NextPage(ctx))
+				page := requireValue[*ec2.DescribeNetworkInterfacesOutput](t)(pages.NextPage(ctx))
 				got += len(page.NetworkInterfaces)
 			}
 			if got != test.want {
@@ -324,24 +324,24 @@ func TestDescribeInterfaces(t *testing.T) {
 
 // TestStale fails if any call finds an interface before the delay of the fault is over.
 func TestStale(t *testing.T) {
-	s, ctx := start(t), t.Context()
-	subnet, instance := s.second(t, "10.0.64.0/24"), s.running(t)
+	s, ctx := startAccount(t), t.Context()
+	subnet, instance := s.addSecondSubnet(t, "10.0.64.0/24"), s.startInstance(t)
 	if _, err := s.client.AddFault(ctx, account.Fault{Kind: account.Stale, Delay: 2 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	id := s.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId
+	id := s.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID}).NetworkInterfaceId
 	attach := func() error {
 		_, err := s.ec2.AttachNetworkInterface(ctx, &ec2.AttachNetworkInterfaceInput{NetworkInterfaceId: id, InstanceId: &instance, DeviceIndex: aws.Int32(1)})
 		return err
 	}
-	if err := attach(); code(err) != "InvalidNetworkInterfaceID.NotFound" {
+	if err := attach(); getCode(err) != "InvalidNetworkInterfaceID.NotFound" {
 		t.Errorf("%v", err)
 	}
 	filter := []ec2types.Filter{{Name: aws.String("subnet-id"), Values: []string{subnet.ID}}}
-	if out := must[*ec2.DescribeNetworkInterfacesOutput](t)(s.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: filter})); len(out.NetworkInterfaces) != 0 {
+	if out := requireValue[*ec2.DescribeNetworkInterfacesOutput](t)(s.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: filter})); len(out.NetworkInterfaces) != 0 {
 		t.Errorf("it is seen: %+v", out.NetworkInterfaces)
 	}
-	s.advance(2 * time.Second)
+	s.advanceTime(2 * time.Second)
 	if err := attach(); err != nil {
 		t.Errorf("after a while: %v", err)
 	}
@@ -350,13 +350,13 @@ func TestStale(t *testing.T) {
 // TestTokenBuckets fails if an action is not refused once its bucket is empty, if another
 // action is refused, or if the bucket does not fill again.
 func TestTokenBuckets(t *testing.T) {
-	s := start(t)
-	subnet := s.second(t, "10.0.64.0/20")
+	s := startAccount(t)
+	subnet := s.addSecondSubnet(t, "10.0.64.0/20")
 	ctx := t.Context()
 	refused := func(calls int) (n int) {
 		for range calls {
 			_, err := s.ec2.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &subnet.ID})
-			if c := code(err); c == "RequestLimitExceeded" {
+			if c := getCode(err); c == "RequestLimitExceeded" {
 				n++
 			} else if err != nil {
 				t.Fatal(err)
@@ -370,7 +370,7 @@ func TestTokenBuckets(t *testing.T) {
 	if _, err := s.ec2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{}); err != nil {
 		t.Errorf("another action: %v", err)
 	}
-	s.advance(time.Second)
+	s.advanceTime(time.Second)
 	if got := refused(7); got != 2 {
 		t.Errorf("a second later, of 7 calls %d were refused", got)
 	}

@@ -29,24 +29,24 @@ type deaths struct {
 	dead           string
 }
 
-// soon terminates the instance of the nth change from now.
-func (d *deaths) soon(nth int64, before bool) { d.left, d.before, d.dead = nth, before, "" }
+// terminateAfter terminates the instance of the nth change from now.
+func (d *deaths) terminateAfter(nth int64, before bool) { d.left, d.before, d.dead = nth, before, "" }
 
-// at terminates an instance at its first change of a step.
-func (d *deaths) at(instance, step string, before bool) {
-	d.soon(1, before)
+// terminateAt terminates an instance at its first change of a step.
+func (d *deaths) terminateAt(instance, step string, before bool) {
+	d.terminateAfter(1, before)
 	d.instance, d.step = instance, step
 }
 
-// never stops the terminations, and returns the instance that was terminated.
-func (d *deaths) never() string {
+// stopTerminations stops the terminations, and returns the instance that was terminated.
+func (d *deaths) stopTerminations() string {
 	d.left = 0
 	return d.dead
 }
 
-// change makes a change, and terminates the instance if its turn has come. Steps are named as
+// makeChange makes a change, and terminates the instance if its turn has come. Steps are named as
 // in "attach n3".
-func (d *deaths) change(instance, step string, call func() error) error {
+func (d *deaths) makeChange(instance, step string, call func() error) error {
 	d.mu.Lock()
 	dies := false
 	if d.left > 0 && (d.step == "" || d.step == step && d.instance == instance) {
@@ -55,16 +55,16 @@ func (d *deaths) change(instance, step string, call func() error) error {
 	}
 	d.mu.Unlock()
 	if dies && d.before {
-		d.die(instance)
+		d.terminateInstance(instance)
 	}
 	err := call()
 	if dies && !d.before {
-		d.die(instance)
+		d.terminateInstance(instance)
 	}
 	return err
 }
 
-func (d *deaths) die(instance string) {
+func (d *deaths) terminateInstance(instance string) {
 	if err := d.Terminate(instance); err != nil {
 		panic(err) // the account's file cannot be written
 	}
@@ -74,7 +74,7 @@ func (d *deaths) die(instance string) {
 }
 
 func (d *deaths) Create(ctx context.Context, c attach.Create) (made attach.Interface, err error) {
-	err = d.change(c.Claim.Instance, "create "+c.Network, func() (err error) {
+	err = d.makeChange(c.Claim.Instance, "create "+c.Network, func() (err error) {
 		made, err = d.Writer.Create(ctx, c)
 		return err
 	})
@@ -82,7 +82,7 @@ func (d *deaths) Create(ctx context.Context, c attach.Create) (made attach.Inter
 }
 
 func (d *deaths) Attach(ctx context.Context, a attach.Attach) (id string, err error) {
-	err = d.change(a.Instance, "attach "+a.Network, func() (err error) {
+	err = d.makeChange(a.Instance, "attach "+a.Network, func() (err error) {
 		id, err = d.Writer.Attach(ctx, a)
 		return err
 	})
@@ -94,12 +94,12 @@ func (d *deaths) Change(ctx context.Context, c attach.Change) error {
 	if c.Attachment != "" {
 		step = "ends with its instance "
 	}
-	return d.change(d.instanceOf(c.Interface), step+c.Network, func() error { return d.Writer.Change(ctx, c) })
+	return d.makeChange(d.findInstanceOf(c.Interface), step+c.Network, func() error { return d.Writer.Change(ctx, c) })
 }
 
-// instanceOf returns the instance for which an interface was created; "" if its claim no longer
+// findInstanceOf returns the instance for which an interface was created; "" if its claim no longer
 // exists.
-func (n *networked) instanceOf(id string) string {
+func (n *networked) findInstanceOf(id string) string {
 	made := n.FindInterface(id)
 	if made == nil {
 		return ""
@@ -112,18 +112,18 @@ func (n *networked) instanceOf(id string) string {
 	return ""
 }
 
-// forget removes the claim of an instance.
-func (n *networked) forget(instance string) {
+// removeClaim removes the claim of an instance.
+func (n *networked) removeClaim(instance string) {
 	n.wanted.Claims = slices.DeleteFunc(slices.Clone(n.wanted.Claims), func(c attach.Claim) bool { return c.Instance == instance })
 }
 
 // fates are the events that follow the end of an instance.
 var fates = map[string]func(n *networked, c *attach.Claim){
-	"the claim goes at once":       func(n *networked, c *attach.Claim) { n.forget(c.Instance) },
+	"the claim goes at once":       func(n *networked, c *attach.Claim) { n.removeClaim(c.Instance) },
 	"the claim goes later":         func(*networked, *attach.Claim) {},
 	"the claim is being deleted":   func(_ *networked, c *attach.Claim) { c.Deleting = true },
-	"the operator dies, too":       func(n *networked, _ *attach.Claim) { n.restart() },
-	"the operator and claim, both": func(n *networked, c *attach.Claim) { n.forget(c.Instance); n.restart() },
+	"the operator dies, too":       func(n *networked, _ *attach.Claim) { n.restartKeeper() },
+	"the operator and claim, both": func(n *networked, c *attach.Claim) { n.removeClaim(c.Instance); n.restartKeeper() },
 }
 
 // TestInstanceEndsAtEachStep terminates an instance immediately before and immediately after
@@ -139,42 +139,42 @@ func TestInstanceEndsAtEachStep(t *testing.T) {
 						continue // the order of fates is random: each run covers others
 					}
 					name := fmt.Sprintf("%s %s/before %t/%s", step, network, before, fate)
-					t.Run(name, func(t *testing.T) { endsAt(t, step+" "+network, before, befall) })
+					t.Run(name, func(t *testing.T) { testEndAt(t, step+" "+network, before, befall) })
 				}
 			}
 		}
 	}
 }
 
-func endsAt(t *testing.T, step string, before bool, befall func(*networked, *attach.Claim)) {
+func testEndAt(t *testing.T, step string, before bool, befall func(*networked, *attach.Claim)) {
 	t.Helper()
-	n := networkedAccount(t)
+	n := newNetworkedAccount(t)
 	n.launchClaim(t)
 	doomed := n.launchClaim(t)
 	instance := doomed.Instance
-	n.deaths.at(instance, step, before)
+	n.deaths.terminateAt(instance, step, before)
 	for range 40 {
 		_, _ = n.keeper.Pass(t.Context(), n.wanted) // a call for an instance that ends is refused
 		if n.deaths.dead != "" {
 			break
 		}
-		n.wait(t, time.Second)
+		n.advanceClock(t, time.Second)
 	}
-	if n.deaths.never() != instance {
+	if n.deaths.stopTerminations() != instance {
 		t.Fatalf("no call %q was made for %s", step, instance)
 	}
 	befall(n, doomed)
 	for i := range 30 {
-		n.wait(t, 2*time.Second)
-		n.pass(t)
+		n.advanceClock(t, 2*time.Second)
+		n.runPass(t)
 		if i == 10 { // Karpenter deletes the claim
-			n.forget(instance)
+			n.removeClaim(instance)
 		}
 	}
-	if got := n.wrong(); len(got) > 0 {
+	if got := n.listWrong(); len(got) > 0 {
 		t.Error(strings.Join(got, "; "))
 	}
-	if got := len(n.made()); got != 2 {
+	if got := len(n.listCreated()); got != 2 {
 		t.Errorf("%d interfaces exist, want the two of the other node", got)
 	}
 }

@@ -37,17 +37,17 @@ type networked struct {
 	claims int
 }
 
-// networkedAccount returns an account whose nodes have a prefix of their own in n3, and share
+// newNetworkedAccount returns an account whose nodes have a prefix of their own in n3, and share
 // the addresses of n6.
-func networkedAccount(t *testing.T) *networked {
+func newNetworkedAccount(t *testing.T) *networked {
 	t.Helper()
-	n := &networked{simulated: start(t)}
-	n.template(t)
+	n := &networked{simulated: startAccount(t)}
+	n.createTemplate(t)
 	n.wanted = interfaces.DesiredState{Cluster: "demo", Pools: []attach.Pool{{Name: "telco", Networks: []string{"n3", "n6"}, Tags: map[string]string{"CostCode": "42"}}}}
 	for i, name := range []string{"n3", "n6"} {
 		network := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for j, zone := range settings.Zones {
-			subnet := must[account.Subnet](t)(n.client.AddSubnet(t.Context(), zone, fmt.Sprintf("10.%d.%d.0/20", 1+i, 16*j), nil))
+			subnet := requireValue[account.Subnet](t)(n.client.AddSubnet(t.Context(), zone, fmt.Sprintf("10.%d.%d.0/20", 1+i, 16*j), nil))
 			part := v1alpha1.SecondaryNetworkZone{
 				Zone: zone, Subnet: subnet.ID, SecurityGroups: []string{n.ListSecurityGroups(nil)[0].ID},
 				CIDR: subnet.CIDR, PodCIDR: fmt.Sprintf("10.%d.%d.0/21", 1+i, 16*j+8),
@@ -55,17 +55,17 @@ func networkedAccount(t *testing.T) *networked {
 			network.Spec.Zones = append(network.Spec.Zones, part)
 			if name == "n3" {
 				network.Spec.PrefixesPerNode = 1
-				must[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: account.Prefix}))
+				requireValue[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: account.Prefix}))
 			}
 		}
 		n.wanted.Networks = append(n.wanted.Networks, network)
 	}
-	n.restart()
+	n.restartKeeper()
 	return n
 }
 
-// restart replaces the keeper, as a new process of the operator does: it has no state.
-func (n *networked) restart() {
+// restartKeeper replaces the keeper, as a new process of the operator does: it has no state.
+func (n *networked) restartKeeper() {
 	a := operator.New(n.config, n.clock)
 	n.deaths = &deaths{Writer: a, networked: n}
 	n.keeper = interfaces.NewKeeper(a, n.deaths, n.clock, graced)
@@ -86,7 +86,7 @@ func (n *networked) launchClaim(t *testing.T) *attach.Claim {
 	return &n.wanted.Claims[len(n.wanted.Claims)-1]
 }
 
-func (n *networked) pass(t *testing.T) *interfaces.Result {
+func (n *networked) runPass(t *testing.T) *interfaces.Result {
 	t.Helper()
 	for {
 		r, err := n.keeper.Pass(t.Context(), n.wanted)
@@ -98,24 +98,24 @@ func (n *networked) pass(t *testing.T) *interfaces.Result {
 		}
 		// The connection broke, or the limiter deferred the call: the operator makes the next
 		// pass.
-		n.wait(t, time.Second)
+		n.advanceClock(t, time.Second)
 	}
 }
 
-// wait moves the account's clock.
-func (n *networked) wait(t *testing.T, d time.Duration) {
+// advanceClock moves the account's clock.
+func (n *networked) advanceClock(t *testing.T, d time.Duration) {
 	t.Helper()
-	n.advance(d)
-	must[[]account.Instance](t)(n.Advance())
+	n.advanceTime(d)
+	requireValue[[]account.Instance](t)(n.Advance())
 }
 
-// made returns all interfaces except the instances' primary ones.
-func (n *networked) made() []account.Interface {
+// listCreated returns all interfaces except the instances' primary ones.
+func (n *networked) listCreated() []account.Interface {
 	return slices.DeleteFunc(n.ListAllInterfaces(), func(i account.Interface) bool { return i.Attachment != nil && i.Attachment.DeviceIndex == 0 })
 }
 
-// wrong describes each interface that is left over, incomplete or missing after the last pass.
-func (n *networked) wrong() (all []string) {
+// listWrong describes each interface that is left over, incomplete or missing after the last pass.
+func (n *networked) listWrong() (all []string) {
 	want := map[string]*attach.Claim{}
 	for i := range n.wanted.Claims {
 		c := &n.wanted.Claims[i]
@@ -123,7 +123,7 @@ func (n *networked) wrong() (all []string) {
 			want[attach.Key(c.UID, "n3")], want[attach.Key(c.UID, "n6")] = c, c
 		}
 	}
-	for _, i := range n.made() {
+	for _, i := range n.listCreated() {
 		key := attach.Key(i.Tags[attach.ClaimTag], i.Tags[attach.NetworkTag])
 		c := want[key]
 		switch {
@@ -137,14 +137,14 @@ func (n *networked) wrong() (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		all = append(all, "missing: "+key)
 	}
-	return append(all, n.wrongPrefixes()...)
+	return append(all, n.listWrongPrefixes()...)
 }
 
-// wrongPrefixes describes each interface of n3 that does not have exactly one prefix of the
+// listWrongPrefixes describes each interface of n3 that does not have exactly one prefix of the
 // reservation of its own, and each interface of n6 that has a prefix.
-func (n *networked) wrongPrefixes() (all []string) {
+func (n *networked) listWrongPrefixes() (all []string) {
 	taken := map[string]string{}
-	for _, i := range n.made() {
+	for _, i := range n.listCreated() {
 		if i.Tags[attach.NetworkTag] != "n3" {
 			if len(i.Prefixes) > 0 {
 				all = append(all, fmt.Sprintf("%s has the prefixes %v", i.ID, i.Prefixes))
@@ -164,37 +164,37 @@ func (n *networked) wrongPrefixes() (all []string) {
 
 // TestKeeper runs the keeper for the life of a node.
 func TestKeeper(t *testing.T) {
-	n := networkedAccount(t)
+	n := newNetworkedAccount(t)
 	c := n.launchClaim(t)
-	n.pass(t)
-	if got := n.made(); len(got) != 2 || got[0].Attachment != nil || got[0].Tags["CostCode"] != "42" {
+	n.runPass(t)
+	if got := n.listCreated(); len(got) != 2 || got[0].Attachment != nil || got[0].Tags["CostCode"] != "42" {
 		t.Fatalf("while the instance is pending: %+v", got)
 	}
 	for range 5 { // the instance is pending: croft must not try to attach
-		n.wait(t, time.Second)
-		n.pass(t)
+		n.advanceClock(t, time.Second)
+		n.runPass(t)
 	}
-	calls := must[[]cloud.Call](t)(n.client.ListCalls(t.Context()))
+	calls := requireValue[[]cloud.Call](t)(n.client.ListCalls(t.Context()))
 	if slices.ContainsFunc(calls, func(c cloud.Call) bool { return c.Action == "AttachNetworkInterface" }) {
 		t.Error("an instance that is pending was asked to take an interface")
 	}
-	n.wait(t, 6*time.Second)
-	n.pass(t)
-	if got := n.made(); got[0].Attachment == nil || got[1].Attachment == nil || got[0].Attachment.DeviceIndex == got[1].Attachment.DeviceIndex {
+	n.advanceClock(t, 6*time.Second)
+	n.runPass(t)
+	if got := n.listCreated(); got[0].Attachment == nil || got[1].Attachment == nil || got[0].Attachment.DeviceIndex == got[1].Attachment.DeviceIndex {
 		t.Fatalf("at the first look at the running instance: %+v", got)
 	}
-	n.wait(t, 16*time.Second)
+	n.advanceClock(t, 16*time.Second)
 	for range 3 {
-		n.pass(t)
+		n.runPass(t)
 	}
-	if got := n.wrong(); len(got) > 0 {
+	if got := n.listWrong(); len(got) > 0 {
 		t.Error(got)
 	}
-	if r := n.pass(t); !r.Plan.Empty() || len(r.Plan.Waiting) > 0 || r.Next < 10*time.Second {
+	if r := n.runPass(t); !r.Plan.Empty() || len(r.Plan.Waiting) > 0 || r.Next < 10*time.Second {
 		t.Errorf("there is nothing to do, and the next pass is in %s: %v", r.Next, r.Plan)
 	}
 	made := 0
-	for _, c := range must[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
+	for _, c := range requireValue[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
 		if c.Error != "" {
 			t.Errorf("%s: %s", c.Action, c.Error)
 		}
@@ -209,9 +209,9 @@ func TestKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.wanted.Claims = nil
-	n.wait(t, 10*time.Second)
-	n.pass(t)
-	if got := n.made(); len(got) > 0 {
+	n.advanceClock(t, 10*time.Second)
+	n.runPass(t)
+	if got := n.listCreated(); len(got) > 0 {
 		t.Errorf("the node is deleted, and these interfaces are left: %+v", got)
 	}
 }
@@ -225,19 +225,19 @@ func TestPrefixesOfReservations(t *testing.T) {
 		want bool
 	}{"prefix": {account.Prefix, true}, "explicit": {account.Explicit, false}, "none": {"", false}} {
 		t.Run(name, func(t *testing.T) {
-			n := networkedAccount(t)
+			n := newNetworkedAccount(t)
 			part := &n.wanted.Networks[0].Spec.Zones[0]
-			for _, r := range must[[]account.CIDRReservation](t)(n.ListCIDRReservations(part.Subnet, nil)) {
-				must[account.CIDRReservation](t)(n.DeleteCIDRReservation(r.ID))
+			for _, r := range requireValue[[]account.CIDRReservation](t)(n.ListCIDRReservations(part.Subnet, nil)) {
+				requireValue[account.CIDRReservation](t)(n.DeleteCIDRReservation(r.ID))
 				if test.kind != "" {
-					must[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: test.kind}))
+					requireValue[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: test.kind}))
 				}
 			}
 			c := n.launchClaim(t)
-			r := n.pass(t)
+			r := n.runPass(t)
 			for range 4 {
-				n.wait(t, 10*time.Second)
-				r = n.pass(t)
+				n.advanceClock(t, 10*time.Second)
+				r = n.runPass(t)
 			}
 			if networks, ready := r.Attached[c.UID]; ready != test.want || ready && !strings.Contains(networks[0].ZoneFile, `"range": "10.1.8.`) {
 				t.Errorf("attached: %+v", r.Attached)
@@ -263,27 +263,27 @@ func TestKeeperTellsProblems(t *testing.T) {
 		}, "InvalidGroup.NotFound"},
 		"a full subnet": {func(t *testing.T, n *networked) {
 			t.Helper()
-			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.SubnetFull, Case: account.Case{Subnet: n.wanted.Networks[0].Spec.Zones[0].Subnet}}))
+			requireValue[account.Fault](t)(n.AddFault(account.Fault{Kind: account.SubnetFull, Case: account.Case{Subnet: n.wanted.Networks[0].Spec.Zones[0].Subnet}}))
 		}, "InsufficientFreeAddressesInSubnet"},
 		"no rights": {func(t *testing.T, n *networked) {
 			t.Helper()
-			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Unauthorized, Case: account.Case{Action: "ec2:CreateNetworkInterface"}}))
+			requireValue[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Unauthorized, Case: account.Case{Action: "ec2:CreateNetworkInterface"}}))
 		}, "UnauthorizedOperation"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := networkedAccount(t)
+			n := newNetworkedAccount(t)
 			test.change(t, n)
 			n.launchClaim(t)
-			r := n.pass(t)
+			r := n.runPass(t)
 			if len(r.Failures) == 0 || r.Failures[0].Code != test.want || r.Failures[0].Network != "n3" || r.Failures[0].Object != "node claim telco-1" {
 				t.Fatalf("%+v", r.Failures)
 			}
 			for range 20 {
-				n.wait(t, time.Second)
-				r = n.pass(t)
+				n.advanceClock(t, time.Second)
+				r = n.runPass(t)
 			}
 			tries := 0
-			for _, c := range must[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
+			for _, c := range requireValue[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
 				if c.Action == "CreateNetworkInterface" && c.Error == test.want {
 					tries++
 				}
@@ -298,17 +298,17 @@ func TestKeeperTellsProblems(t *testing.T) {
 // TestKeeperTakesAnotherDevice fails if croft does not choose another device index when
 // Amazon's VPC CNI has taken one.
 func TestKeeperTakesAnotherDevice(t *testing.T) {
-	n := networkedAccount(t)
+	n := newNetworkedAccount(t)
 	n.wanted.Pools[0].Networks = []string{"n3"}
 	c := n.launchClaim(t)
-	n.wait(t, 11*time.Second)
-	theirs := n.create(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &n.ListSubnets(nil)[0].ID})
-	must[string](t)(n.AttachInterface(*theirs.NetworkInterfaceId, c.Instance, 1))
+	n.advanceClock(t, 11*time.Second)
+	theirs := n.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &n.ListSubnets(nil)[0].ID})
+	requireValue[string](t)(n.AttachInterface(*theirs.NetworkInterfaceId, c.Instance, 1))
 	for range 4 {
-		n.wait(t, 5*time.Second)
-		n.pass(t)
+		n.advanceClock(t, 5*time.Second)
+		n.runPass(t)
 	}
-	own := slices.DeleteFunc(n.made(), func(i account.Interface) bool { return i.Tags[attach.NetworkTag] == "" })
+	own := slices.DeleteFunc(n.listCreated(), func(i account.Interface) bool { return i.Tags[attach.NetworkTag] == "" })
 	if len(own) != 1 || own[0].Attachment == nil || own[0].Attachment.DeviceIndex != 2 {
 		t.Errorf("%+v", own)
 	}
@@ -319,22 +319,22 @@ func TestKeeperTakesAnotherDevice(t *testing.T) {
 func TestHundredNodesAtOnce(t *testing.T) {
 	sandbox.Thorough(t) // TestKeeper and TestLimiter have the parts
 	const nodes = 100
-	n := networkedAccount(t)
+	n := newNetworkedAccount(t)
 	for range nodes {
 		n.launchClaim(t)
 	}
 	passes := 0
-	for r := n.pass(t); len(r.Plan.Waiting) > 0 || !r.Plan.Empty(); r = n.pass(t) {
-		n.wait(t, time.Second)
+	for r := n.runPass(t); len(r.Plan.Waiting) > 0 || !r.Plan.Empty(); r = n.runPass(t) {
+		n.advanceClock(t, time.Second)
 		if passes++; passes > 600 {
 			t.Fatalf("after %d s %d nodes wait", passes, len(r.Plan.Waiting))
 		}
 	}
-	if got := n.wrong(); len(got) > 0 {
+	if got := n.listWrong(); len(got) > 0 {
 		t.Fatal(got)
 	}
 	counts, refused := map[string]int{}, 0
-	for _, c := range must[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
+	for _, c := range requireValue[[]cloud.Call](t)(n.client.ListCalls(t.Context())) {
 		if c.Error == "RequestLimitExceeded" {
 			refused++
 		} else {
@@ -359,7 +359,7 @@ func TestKeeperIsKilled(t *testing.T) {
 		rounds = 12
 	}
 	for seed := range uint64(rounds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { killedKeeper(t, rand.New(rand.NewPCG(seed, 7))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { testKilledKeeper(t, rand.New(rand.NewPCG(seed, 7))) })
 	}
 }
 
@@ -370,15 +370,15 @@ type killer struct {
 	kill context.CancelFunc
 }
 
-func (k *killer) note() {
+func (k *killer) countChange() {
 	if k.left.Add(-1) == 0 {
 		k.kill()
 	}
 }
 
-func killedKeeper(t *testing.T, r *rand.Rand) {
+func testKilledKeeper(t *testing.T, r *rand.Rand) {
 	t.Helper()
-	n := networkedAccount(t)
+	n := newNetworkedAccount(t)
 	for range 12 {
 		switch what := r.IntN(8); {
 		case what < 3:
@@ -392,9 +392,9 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 				n.wanted.Claims = slices.Delete(slices.Clone(n.wanted.Claims), i, i+1)
 			}
 		case what == 4:
-			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Throttled, Times: 1 + r.IntN(3)}))
+			requireValue[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Throttled, Times: 1 + r.IntN(3)}))
 		case what == 5:
-			must[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Stale, Delay: time.Duration(r.IntN(5)) * time.Second}))
+			requireValue[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Stale, Delay: time.Duration(r.IntN(5)) * time.Second}))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		switch r.IntN(3) {
@@ -404,31 +404,31 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 			k.left.Store(1 + r.Int64N(4))
 			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.clock, graced)
 			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
-			n.restart()
+			n.restartKeeper()
 		case 1: // an instance dies within the pass, and its claim goes at once or later
-			n.deaths.soon(1+r.Int64N(4), r.IntN(2) == 0)
+			n.deaths.terminateAfter(1+r.Int64N(4), r.IntN(2) == 0)
 			_, _ = n.keeper.Pass(ctx, n.wanted)
-			if dead := n.deaths.never(); dead != "" && r.IntN(2) == 0 {
-				n.forget(dead)
+			if dead := n.deaths.stopTerminations(); dead != "" && r.IntN(2) == 0 {
+				n.removeClaim(dead)
 			}
 		default:
 			_, _ = n.keeper.Pass(ctx, n.wanted) // a call may be refused
 		}
 		cancel()
-		n.wait(t, time.Duration(r.IntN(6000))*time.Millisecond)
+		n.advanceClock(t, time.Duration(r.IntN(6000))*time.Millisecond)
 	}
-	must[int](t)(n.ClearFaults())
+	requireValue[int](t)(n.ClearFaults())
 	for range 60 {
-		n.wait(t, 2*time.Second)
-		n.pass(t)
+		n.advanceClock(t, 2*time.Second)
+		n.runPass(t)
 	}
 	// Karpenter deletes the claims of terminated instances.
 	n.wanted.Claims = slices.DeleteFunc(n.wanted.Claims, func(c attach.Claim) bool { return n.FindInstance(c.Instance).State != account.Running })
 	for range 30 {
-		n.wait(t, 2*time.Second)
-		n.pass(t)
+		n.advanceClock(t, 2*time.Second)
+		n.runPass(t)
 	}
-	if got := n.wrong(); len(got) > 0 {
+	if got := n.listWrong(); len(got) > 0 {
 		t.Errorf("%s", strings.Join(got, "; "))
 	}
 }
@@ -437,21 +437,21 @@ func killedKeeper(t *testing.T, r *rand.Rand) {
 type mortal struct{ *killer }
 
 func (m mortal) Create(ctx context.Context, c attach.Create) (attach.Interface, error) {
-	defer m.note()
+	defer m.countChange()
 	return m.Writer.Create(ctx, c)
 }
 
 func (m mortal) Attach(ctx context.Context, a attach.Attach) (string, error) {
-	defer m.note()
+	defer m.countChange()
 	return m.Writer.Attach(ctx, a)
 }
 
 func (m mortal) Change(ctx context.Context, c attach.Change) error {
-	defer m.note()
+	defer m.countChange()
 	return m.Writer.Change(ctx, c)
 }
 
 func (m mortal) Delete(ctx context.Context, d attach.Delete) error {
-	defer m.note()
+	defer m.countChange()
 	return m.Writer.Delete(ctx, d)
 }

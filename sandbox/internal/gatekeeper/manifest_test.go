@@ -56,7 +56,7 @@ webhooks:
   rules: [{apiGroups: [''], apiVersions: ['*'], operations: [CREATE, UPDATE], resources: [namespaces]}]
 `
 
-func read(t *testing.T, content string) (Manifest, error) {
+func readManifest(t *testing.T, content string) (Manifest, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gatekeeper.yaml")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -66,7 +66,7 @@ func read(t *testing.T, content string) (Manifest, error) {
 }
 
 func TestWorkloadsAreLeftOut(t *testing.T) {
-	m, err := read(t, manifest)
+	m, err := readManifest(t, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +76,14 @@ func TestWorkloadsAreLeftOut(t *testing.T) {
 }
 
 func TestOtherManifestsAreRefused(t *testing.T) {
-	_, err := read(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
+	_, err := readManifest(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
 	if err == nil || !strings.Contains(err.Error(), "not a manifest of Gatekeeper") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestWebhooksPointHereAndFail(t *testing.T) {
-	m, err := read(t, manifest)
+	m, err := readManifest(t, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,11 +40,11 @@ func newHub(t *testing.T) *hub {
 	if err := CreateRepository(server.repositories, "deploy"); err != nil {
 		t.Fatal(err)
 	}
-	h.git("clone", "--quiet", h.address+RepositoryPath("deploy"), h.clone)
+	h.runGit("clone", "--quiet", h.address+RepositoryPath("deploy"), h.clone)
 	return h
 }
 
-func (h *hub) git(args ...string) {
+func (h *hub) runGit(args ...string) {
 	h.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
@@ -53,19 +53,19 @@ func (h *hub) git(args ...string) {
 	}
 }
 
-// push commits a file and pushes it.
-func (h *hub) push(name string, content []byte) {
+// pushFile commits a file and pushes it.
+func (h *hub) pushFile(name string, content []byte) {
 	h.Helper()
 	path := filepath.Join(h.clone, filepath.FromSlash(name))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
 		h.Fatal(err)
 	}
-	h.git("-C", h.clone, "add", "-A")
-	h.git("-C", h.clone, "-c", "user.name=team", "-c", "user.email=team@example.org", "commit", "--quiet", "-m", "deploy")
-	h.git("-C", h.clone, "push", "--quiet", "origin", "HEAD:main")
+	h.runGit("-C", h.clone, "add", "-A")
+	h.runGit("-C", h.clone, "-c", "user.name=team", "-c", "user.email=team@example.org", "commit", "--quiet", "-m", "deploy")
+	h.runGit("-C", h.clone, "push", "--quiet", "origin", "HEAD:main")
 }
 
-func (h *hub) get(path string) (int, []byte) {
+func (h *hub) getPath(path string) (int, []byte) {
 	h.Helper()
 	answer, err := http.Get(h.address + path)
 	if err != nil {
@@ -79,8 +79,8 @@ func (h *hub) get(path string) (int, []byte) {
 	return answer.StatusCode, body
 }
 
-// files returns the contents of an artifact's files by name.
-func files(t *testing.T, content []byte) map[string]string {
+// readFiles returns the contents of an artifact's files by name.
+func readFiles(t *testing.T, content []byte) map[string]string {
 	t.Helper()
 	zipped, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
@@ -114,7 +114,7 @@ func TestPush(t *testing.T) {
 	if _, err := sources.buildArtifact("deploy", "main", ""); err == nil || !strings.Contains(err.Error(), `couldn't find remote ref "refs/heads/main"`) {
 		t.Errorf("before the first push: %v", err)
 	}
-	h.push("deploy/a.yaml", []byte("kind: ConfigMap\n"))
+	h.pushFile("deploy/a.yaml", []byte("kind: ConfigMap\n"))
 	first, err := sources.buildArtifact("deploy", "main", "")
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestPush(t *testing.T) {
 		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8), byte(i >> 16)})
 		large[i] = sum[0]
 	}
-	h.push("large", large)
+	h.pushFile("large", large)
 	second, err := sources.buildArtifact("deploy", "main", "")
 	if err != nil {
 		t.Fatal(err)
@@ -134,17 +134,17 @@ func TestPush(t *testing.T) {
 		t.Errorf("the server reported %d pushes, want 2 at least", h.pushes)
 	}
 	for _, a := range []*artifact{first, second} {
-		status, content := h.get(strings.TrimPrefix(a.URL, h.address))
+		status, content := h.getPath(strings.TrimPrefix(a.URL, h.address))
 		if status != http.StatusOK || fmt.Sprintf("sha256:%x", sha256.Sum256(content)) != a.Digest || int64(len(content)) != a.Size {
 			t.Errorf("%s: status %d, %d bytes; want %+v", a.URL, status, len(content), a)
 		}
-		got := files(t, content)
+		got := readFiles(t, content)
 		if got["deploy/a.yaml"] != "kind: ConfigMap\n" || (a == second) != (got["large"] == string(large)) {
 			t.Errorf("%s contains %d files", a.Revision, len(got))
 		}
 	}
-	h.git("-C", h.clone, "tag", "v1", "HEAD~1")
-	h.git("-C", h.clone, "push", "--quiet", "origin", "v1")
+	h.runGit("-C", h.clone, "tag", "v1", "HEAD~1")
+	h.runGit("-C", h.clone, "push", "--quiet", "origin", "v1")
 	if tagged, err := sources.buildArtifact("deploy", "main", "v1"); err != nil || tagged.Digest != first.Digest || !strings.HasPrefix(tagged.Revision, "v1@sha1:") {
 		t.Errorf("the tag is %+v, %v; want %+v", tagged, err, first)
 	}
@@ -154,7 +154,7 @@ func TestPush(t *testing.T) {
 func TestOthers(t *testing.T) {
 	h := newHub(t)
 	for _, path := range []string{"/other.git/info/refs?service=git-receive-pack", "/deploy/info/refs", "/..%2f.git/info/refs", "/.git/config", "/artifacts/..%2f..%2fgit/deploy.git/HEAD"} {
-		if status, body := h.get(path); status != http.StatusNotFound && status != http.StatusBadRequest {
+		if status, body := h.getPath(path); status != http.StatusNotFound && status != http.StatusBadRequest {
 			t.Errorf("%s: status %d: %s", path, status, body)
 		}
 	}

@@ -84,7 +84,7 @@ func TestLockNamesItsHolderAndDiesWithIt(t *testing.T) {
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, h, holder.Process.Pid)
+	awaitSupervisor(t, h, holder.Process.Pid)
 	if _, err := h.Lock(); !errors.Is(err, ErrLocked) {
 		t.Errorf("got %v, want ErrLocked", err)
 	}
@@ -92,10 +92,10 @@ func TestLockNamesItsHolderAndDiesWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = holder.Wait() // it was killed
-	await(t, h, 0)
+	awaitSupervisor(t, h, 0)
 }
 
-func await(t *testing.T, h Home, want int) {
+func awaitSupervisor(t *testing.T, h Home, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		pid, err := h.FindSupervisor()
@@ -114,8 +114,8 @@ func await(t *testing.T, h Home, want int) {
 
 func TestPortsAreKeptUnlessTaken(t *testing.T) {
 	h := Home{Dir: t.TempDir()}
-	first := claim(t, h)
-	if again := claim(t, h); again.Port("a") != first.Port("a") {
+	first := claimPorts(t, h)
+	if again := claimPorts(t, h); again.Port("a") != first.Port("a") {
 		t.Errorf("the port changed from %d to %d", first.Port("a"), again.Port("a"))
 	}
 	if first.Port("a") == first.Port("b") {
@@ -126,7 +126,7 @@ func TestPortsAreKeptUnlessTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close() //nolint:errcheck // the end of the test
-	if other := claim(t, h); other.Port("a") == first.Port("a") {
+	if other := claimPorts(t, h); other.Port("a") == first.Port("a") {
 		t.Error("a port was claimed on which another process listens")
 	}
 	first.Pin("a")
@@ -135,7 +135,7 @@ func TestPortsAreKeptUnlessTaken(t *testing.T) {
 	}
 }
 
-func claim(t *testing.T, h Home) *Ports {
+func claimPorts(t *testing.T, h Home) *Ports {
 	t.Helper()
 	p, err := h.ReadPorts()
 	if err != nil {

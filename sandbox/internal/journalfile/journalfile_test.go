@@ -15,8 +15,8 @@ import (
 
 var at = time.Date(2026, 11, 25, 9, 0, 0, 123_456_000, time.UTC)
 
-// some returns entries that share fields, one of them long.
-func some() []Entry {
+// makeEntries returns entries that share fields, one of them long.
+func makeEntries() []Entry {
 	all := []Entry{
 		{at, 0, []string{"MESSAGE=Linux version 6.1", "SYSLOG_IDENTIFIER=kernel", "_TRANSPORT=kernel"}},
 		{at.Add(time.Second), time.Second, []string{"MESSAGE=Starting Kubelet...", "SYSLOG_IDENTIFIER=systemd", "_PID=1"}},
@@ -29,18 +29,18 @@ func some() []Entry {
 	return all
 }
 
-func encoded() []byte {
+func encodeEntries() []byte {
 	var id ID
 	for i := range id {
 		id[i] = 1
 	}
-	return Encode(id, id, some())
+	return Encode(id, id, makeEntries())
 }
 
 // TestAgent reads a file with the code of croft's agent.
 func TestAgent(t *testing.T) {
 	var got []string
-	if err := journal.Read(bytes.NewReader(encoded()), at, at.Add(time.Hour), func(e journal.Entry) {
+	if err := journal.Read(bytes.NewReader(encodeEntries()), at, at.Add(time.Hour), func(e journal.Entry) {
 		got = append(got, e.Time.Format(time.RFC3339Nano)+" "+e.Identifier+" "+strings.TrimRight(e.Message, "long "))
 	}); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestJournalctl(t *testing.T) {
 		t.Skip("there is no journalctl")
 	}
 	path := filepath.Join(t.TempDir(), "system.journal")
-	if err := os.WriteFile(path, encoded(), 0o600); err != nil {
+	if err := os.WriteFile(path, encodeEntries(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), journalctl, "--file", path, "--utc", "--no-pager", "-o", "short-iso-precise").CombinedOutput()

@@ -27,7 +27,7 @@ func TestAuthorityIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := leaf(t, pair).Verify(x509.VerifyOptions{Roots: first.NewPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := parseLeaf(t, pair).Verify(x509.VerifyOptions{Roots: first.NewPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -69,7 +69,7 @@ func TestCertificatesAreGoodForNothingElse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := leaf(t, pair)
+			got := parseLeaf(t, pair)
 			if got.IsCA || !slices.Equal(got.ExtKeyUsage, tc.usages) {
 				t.Errorf("usages %v, authority %v; want %v", got.ExtKeyUsage, got.IsCA, tc.usages)
 			}
@@ -116,7 +116,7 @@ func TestEverythingIsTheOwnersAlone(t *testing.T) {
 	}
 }
 
-func leaf(t *testing.T, pair Pair) *x509.Certificate {
+func parseLeaf(t *testing.T, pair Pair) *x509.Certificate {
 	t.Helper()
 	c, err := tls.X509KeyPair(pair.Cert, pair.Key)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestOnlyWhatIsReadyIsReached(t *testing.T) {
-	process := listen(t)
+	process := startListener(t)
 	go func() {
 		for {
 			conn, err := process.Accept()
@@ -22,7 +22,7 @@ func TestOnlyWhatIsReadyIsReached(t *testing.T) {
 		}
 	}()
 	var ready atomic.Bool
-	front := listen(t)
+	front := startListener(t)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Forward(front, func() string { return process.Addr().String() }, func(context.Context) error {
@@ -33,19 +33,19 @@ func TestOnlyWhatIsReadyIsReached(t *testing.T) {
 		})
 	}()
 
-	if echo := say(t, dial(t, front)); echo != "" {
+	if echo := sendHello(t, dialListener(t, front)); echo != "" {
 		t.Errorf("before it is ready: it answers %q", echo)
 	}
 	ready.Store(true)
-	standing := dial(t, front)
-	if echo := say(t, standing); echo != "hello" {
+	standing := dialListener(t, front)
+	if echo := sendHello(t, standing); echo != "hello" {
 		t.Errorf("ready: it answers %q", echo)
 	}
 	ready.Store(false)
-	if echo := say(t, dial(t, front)); echo != "" {
+	if echo := sendHello(t, dialListener(t, front)); echo != "" {
 		t.Errorf("not ready any more: it answers %q", echo)
 	}
-	if echo := say(t, standing); echo != "hello" {
+	if echo := sendHello(t, standing); echo != "hello" {
 		t.Errorf("an open connection: it answers %q", echo)
 	}
 	if err := front.Close(); err != nil {
@@ -56,7 +56,7 @@ func TestOnlyWhatIsReadyIsReached(t *testing.T) {
 	}
 }
 
-func listen(t *testing.T) net.Listener {
+func startListener(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,7 +66,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-func dial(t *testing.T, l net.Listener) net.Conn {
+func dialListener(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -79,8 +79,8 @@ func dial(t *testing.T, l net.Listener) net.Conn {
 	return conn
 }
 
-// say returns the answer, or nothing if the other side closes the connection.
-func say(t *testing.T, conn net.Conn) string {
+// sendHello returns the answer, or nothing if the other side closes the connection.
+func sendHello(t *testing.T, conn net.Conn) string {
 	t.Helper()
 	if _, err := conn.Write([]byte("hello")); err != nil {
 		return ""

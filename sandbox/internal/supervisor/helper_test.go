@@ -25,22 +25,22 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "server":
-		serve(os.Args[1])
+		serveSocket(os.Args[1])
 	case "parent":
-		beParent(os.Args[1])
+		runParent(os.Args[1])
 	case "crasher":
 		fmt.Println("line before the end")
 		os.Exit(7)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-		serve(os.Args[1])
+		serveSocket(os.Args[1])
 	case "supervisor":
-		superviseForTest(os.Args[1])
+		runTestSupervisor(os.Args[1])
 	}
 }
 
-// serve accepts connections on a Unix socket until a signal ends the process.
-func serve(socket string) {
+// serveSocket accepts connections on a Unix socket until a signal ends the process.
+func serveSocket(socket string) {
 	_ = os.Remove(socket)
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -56,8 +56,8 @@ func serve(socket string) {
 	}
 }
 
-// beParent starts a child that ignores SIGTERM, and serves once the child runs.
-func beParent(socket string) {
+// runParent starts a child that ignores SIGTERM, and serves once the child runs.
+func runParent(socket string) {
 	child := exec.Command("/bin/sh", "-c", "trap '' TERM; echo $$ > "+socket+".child; while :; do sleep 100; done")
 	if err := child.Start(); err != nil {
 		os.Exit(1)
@@ -68,12 +68,12 @@ func beParent(socket string) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	serve(socket)
+	serveSocket(socket)
 }
 
-// superviseForTest supervises two servers until it is killed.
-func superviseForTest(dir string) {
-	s, err := New(slog.Default(), fast, []Spec{spec(dir, "a", "server"), spec(dir, "b", "server", "a")})
+// runTestSupervisor supervises two servers until it is killed.
+func runTestSupervisor(dir string) {
+	s, err := New(slog.Default(), fast, []Spec{newSpec(dir, "a", "server"), newSpec(dir, "b", "server", "a")})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -88,8 +88,8 @@ var fast = Timing{
 	LastRestart:  80 * time.Millisecond,
 }
 
-// spec makes the test binary a component with a role.
-func spec(dir, name, as string, needs ...string) Spec {
+// newSpec returns a component that runs the test binary in a role.
+func newSpec(dir, name, as string, needs ...string) Spec {
 	socket := filepath.Join(dir, name+".sock")
 	return Spec{
 		Name:  name,
@@ -112,8 +112,8 @@ func spec(dir, name, as string, needs ...string) Spec {
 	}
 }
 
-// run runs a supervisor for the length of the test.
-func run(t *testing.T, specs ...Spec) (s *Supervisor, end func()) {
+// runSupervisor runs a supervisor for the length of the test.
+func runSupervisor(t *testing.T, specs ...Spec) (s *Supervisor, end func()) {
 	t.Helper()
 	s, err := New(slog.New(slog.NewTextHandler(t.Output(), nil)), fast, specs)
 	if err != nil {
@@ -133,8 +133,8 @@ func run(t *testing.T, specs ...Spec) (s *Supervisor, end func()) {
 	return s, end
 }
 
-// until waits for a condition on the statuses.
-func until(t *testing.T, s *Supervisor, what string, holds func(map[string]Status) bool) map[string]Status {
+// awaitStatus waits for a condition on the statuses.
+func awaitStatus(t *testing.T, s *Supervisor, what string, holds func(map[string]Status) bool) map[string]Status {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
@@ -154,8 +154,8 @@ func until(t *testing.T, s *Supervisor, what string, holds func(map[string]Statu
 	}
 }
 
-// alive reports whether a process runs; a zombie does not.
-func alive(pid int) bool {
+// isAlive reports whether a process runs; a zombie does not.
+func isAlive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
 	}
@@ -163,11 +163,11 @@ func alive(pid int) bool {
 	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
-func untilGone(t *testing.T, pids ...int) {
+func awaitExit(t *testing.T, pids ...int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for _, pid := range pids {
-		for alive(pid) {
+		for isAlive(pid) {
 			if time.Now().After(deadline) {
 				t.Fatalf("process %d is still there", pid)
 			}

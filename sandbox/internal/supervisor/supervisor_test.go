@@ -18,7 +18,7 @@ import (
 func TestComponentsStartAfterWhatTheyNeed(t *testing.T) {
 	dir := t.TempDir()
 	open := make(chan struct{})
-	a := spec(dir, "a", "server")
+	a := newSpec(dir, "a", "server")
 	a.Settle = func(ctx context.Context) error {
 		select {
 		case <-open:
@@ -27,14 +27,14 @@ func TestComponentsStartAfterWhatTheyNeed(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	s, _ := run(t, a, spec(dir, "b", "server", "a"))
+	s, _ := runSupervisor(t, a, newSpec(dir, "b", "server", "a"))
 
-	got := until(t, s, "a runs", func(by map[string]Status) bool { return by["a"].PID != 0 })
+	got := awaitStatus(t, s, "a runs", func(by map[string]Status) bool { return by["a"].PID != 0 })
 	if got["b"].State != Waiting || got["b"].PID != 0 {
 		t.Errorf("b started before a was ready: %+v", got["b"])
 	}
 	close(open)
-	got = until(t, s, "both are ready", func(by map[string]Status) bool {
+	got = awaitStatus(t, s, "both are ready", func(by map[string]Status) bool {
 		return by["a"].State == Ready && by["b"].State == Ready
 	})
 	if got["b"].Took <= 0 || got["b"].ReadySince.IsZero() {
@@ -43,13 +43,13 @@ func TestComponentsStartAfterWhatTheyNeed(t *testing.T) {
 }
 
 func TestDeadComponentIsReportedAndRestarted(t *testing.T) {
-	s, _ := run(t, spec(t.TempDir(), "a", "server"))
+	s, _ := runSupervisor(t, newSpec(t.TempDir(), "a", "server"))
 	isReady := func(by map[string]Status) bool { return by["a"].State == Ready }
-	first := until(t, s, "a is ready", isReady)["a"]
+	first := awaitStatus(t, s, "a is ready", isReady)["a"]
 	if err := syscall.Kill(first.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	again := until(t, s, "a is ready again", func(by map[string]Status) bool {
+	again := awaitStatus(t, s, "a is ready again", func(by map[string]Status) bool {
 		return isReady(by) && by["a"].Restarts == 1
 	})["a"]
 	if again.PID == first.PID {
@@ -62,14 +62,14 @@ func TestDeadComponentIsReportedAndRestarted(t *testing.T) {
 
 func TestCrashLoopBacksOff(t *testing.T) {
 	var starts []time.Time
-	crasher := spec(t.TempDir(), "a", "crasher")
+	crasher := newSpec(t.TempDir(), "a", "crasher")
 	command := crasher.Command
 	crasher.Command = func() (*exec.Cmd, error) {
 		starts = append(starts, time.Now())
 		return command()
 	}
-	s, end := run(t, crasher)
-	got := until(t, s, "a failed five times", func(by map[string]Status) bool { return by["a"].Failures >= 5 })["a"]
+	s, end := runSupervisor(t, crasher)
+	got := awaitStatus(t, s, "a failed five times", func(by map[string]Status) bool { return by["a"].Failures >= 5 })["a"]
 	end()
 	if got.LastDeath.Cause != "exit status 7" || !slices.Contains(got.LastDeath.Tail, "line before the end") {
 		t.Errorf("the death is not reported with cause and log: %+v", got.LastDeath)
@@ -81,14 +81,14 @@ func TestCrashLoopBacksOff(t *testing.T) {
 }
 
 func TestPermanentFailureIsHopeless(t *testing.T) {
-	a := spec(t.TempDir(), "a", "server")
+	a := newSpec(t.TempDir(), "a", "server")
 	var tries atomic.Int32
 	a.Settle = func(context.Context) error {
 		tries.Add(1)
 		return MarkPermanent(errors.New("never"))
 	}
-	s, end := run(t, a)
-	got := until(t, s, "a is hopeless", func(by map[string]Status) bool { return by["a"].Hopeless })["a"]
+	s, end := runSupervisor(t, a)
+	got := awaitStatus(t, s, "a is hopeless", func(by map[string]Status) bool { return by["a"].Hopeless })["a"]
 	end()
 	if got.Message != "never" || got.State == Ready || tries.Load() != 1 {
 		t.Errorf("got %+v after %d tries", got, tries.Load())
@@ -98,16 +98,16 @@ func TestPermanentFailureIsHopeless(t *testing.T) {
 func TestPrepareRunsOnce(t *testing.T) {
 	dir := t.TempDir()
 	marks := filepath.Join(dir, "marks")
-	a := spec(dir, "a", "server")
+	a := newSpec(dir, "a", "server")
 	a.Prepare = func() *exec.Cmd { return exec.Command("/bin/sh", "-c", "echo mark >> "+marks) }
-	s, _ := run(t, a)
+	s, _ := runSupervisor(t, a)
 	isReady := func(by map[string]Status) bool { return by["a"].State == Ready }
-	until(t, s, "a is ready", isReady)
+	awaitStatus(t, s, "a is ready", isReady)
 	for range 2 {
 		if err := errors.Join(s.Stop("a"), s.Start("a")); err != nil {
 			t.Fatal(err)
 		}
-		until(t, s, "a is ready again", isReady)
+		awaitStatus(t, s, "a is ready again", isReady)
 	}
 	if content, err := os.ReadFile(marks); string(content) != "mark\n" {
 		t.Errorf("prepared as %q, %v; want once", content, err)
@@ -116,20 +116,20 @@ func TestPrepareRunsOnce(t *testing.T) {
 
 func TestStopLeavesTheOthers(t *testing.T) {
 	dir := t.TempDir()
-	s, _ := run(t, spec(dir, "a", "server"), spec(dir, "b", "server", "a"))
-	before := until(t, s, "both are ready", func(by map[string]Status) bool { return by["b"].State == Ready })
+	s, _ := runSupervisor(t, newSpec(dir, "a", "server"), newSpec(dir, "b", "server", "a"))
+	before := awaitStatus(t, s, "both are ready", func(by map[string]Status) bool { return by["b"].State == Ready })
 	if err := s.Stop("a"); err != nil {
 		t.Fatal(err)
 	}
-	untilGone(t, before["a"].PID)
-	after := until(t, s, "a is stopped", func(by map[string]Status) bool { return by["a"].State == Stopped })
+	awaitExit(t, before["a"].PID)
+	after := awaitStatus(t, s, "a is stopped", func(by map[string]Status) bool { return by["a"].State == Stopped })
 	if after["b"].PID != before["b"].PID || after["a"].Restarts != 0 {
 		t.Errorf("before: %+v, after: %+v", before, after)
 	}
 	if err := s.Start("a"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, s, "a is ready again", func(by map[string]Status) bool { return by["a"].State == Ready })
+	awaitStatus(t, s, "a is ready again", func(by map[string]Status) bool { return by["a"].State == Ready })
 	if err := s.Stop("c"); err == nil || !strings.Contains(err.Error(), "a, b") {
 		t.Errorf("stop of an unknown component: got %v, want an error that names the components", err)
 	}
@@ -137,10 +137,10 @@ func TestStopLeavesTheOthers(t *testing.T) {
 
 func TestEndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	stubborn := spec(dir, "stubborn", "stubborn", "parent")
+	stubborn := newSpec(dir, "stubborn", "stubborn", "parent")
 	stubborn.Grace = 50 * time.Millisecond
-	s, end := run(t, spec(dir, "parent", "parent"), stubborn)
-	got := until(t, s, "both are ready", func(by map[string]Status) bool { return by["stubborn"].State == Ready })
+	s, end := runSupervisor(t, newSpec(dir, "parent", "parent"), stubborn)
+	got := awaitStatus(t, s, "both are ready", func(by map[string]Status) bool { return by["stubborn"].State == Ready })
 	content, err := os.ReadFile(filepath.Join(dir, "parent.sock.child"))
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestEndLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	end()
-	untilGone(t, got["parent"].PID, got["stubborn"].PID, grandchild)
+	awaitExit(t, got["parent"].PID, got["stubborn"].PID, grandchild)
 	if err := s.Start("parent"); err == nil {
 		t.Error("a component was started after the end")
 	}
@@ -163,14 +163,14 @@ func TestKilledSupervisorLeavesNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ready := spec(dir, "b", "server").Ready
+	ready := newSpec(dir, "b", "server").Ready
 	for deadline := time.Now().Add(time.Minute); ready(t.Context()) != nil; {
 		if time.Now().After(deadline) {
 			t.Fatal("the components did not start")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	children := childrenOf(t, cmd.Process.Pid)
+	children := listChildren(t, cmd.Process.Pid)
 	if len(children) != 2 {
 		t.Fatalf("the supervisor has children %v, want two", children)
 	}
@@ -178,10 +178,10 @@ func TestKilledSupervisorLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	untilGone(t, children...)
+	awaitExit(t, children...)
 }
 
-func childrenOf(t *testing.T, pid int) []int {
+func listChildren(t *testing.T, pid int) []int {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
 	if err != nil {
@@ -203,11 +203,11 @@ func childrenOf(t *testing.T, pid int) []int {
 }
 
 func TestSpecsAreChecked(t *testing.T) {
-	good := spec(t.TempDir(), "a", "server")
+	good := newSpec(t.TempDir(), "a", "server")
 	for name, specs := range map[string][]Spec{
 		"nothing to run": {{Name: "a"}},
 		"twice":          {good, good},
-		"needs later":    {spec(t.TempDir(), "b", "server", "a"), good},
+		"needs later":    {newSpec(t.TempDir(), "b", "server", "a"), good},
 	} {
 		if err := validateSpecs(specs); err == nil {
 			t.Errorf("%s: no error", name)

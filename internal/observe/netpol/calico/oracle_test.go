@@ -35,9 +35,9 @@ func TestSelectorsAgree(t *testing.T) {
 	var texts []string
 	var in bytes.Buffer
 	for n := range selectorsCompared {
-		text := randomSelector(random, 3)
+		text := generateSelector(random, 3)
 		if n%2 == 1 {
-			text = spoiled(random, text)
+			text = mangleText(random, text)
 		}
 		texts = append(texts, text)
 		if err := json.NewEncoder(&in).Encode(text); err != nil {
@@ -81,8 +81,8 @@ func TestSelectorsAgree(t *testing.T) {
 	}
 }
 
-// randomSelector returns a valid selector with at most depth levels of nesting.
-func randomSelector(r *rand.Rand, depth int) string {
+// generateSelector returns a valid selector with at most depth levels of nesting.
+func generateSelector(r *rand.Rand, depth int) string {
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
 	space := func() string { return one("", " ", "  ", "\t") }
 	key := func() string { return one("a", "b", "x/y.z-1_2", "in", "not", "has", "all", "missing") }
@@ -95,7 +95,7 @@ func randomSelector(r *rand.Rand, depth int) string {
 		return "{" + strings.Join(values, ",") + one("", "", "", space()) + "}"
 	}
 	if depth > 0 && r.IntN(2) == 0 {
-		left, right := randomSelector(r, depth-1), randomSelector(r, depth-1)
+		left, right := generateSelector(r, depth-1), generateSelector(r, depth-1)
 		switch r.IntN(4) {
 		case 0:
 			return "!" + space() + "(" + left + ")"
@@ -119,9 +119,9 @@ func randomSelector(r *rand.Rand, depth int) string {
 	}
 }
 
-// spoiled deletes or doubles a character of a text, or replaces it by another one, or inserts
+// mangleText deletes or doubles a character of a text, or replaces it by another one, or inserts
 // another one before it, once or twice.
-func spoiled(r *rand.Rand, text string) string {
+func mangleText(r *rand.Rand, text string) string {
 	for range 1 + r.IntN(2) {
 		if text == "" {
 			return text

@@ -11,7 +11,7 @@ import (
 	"croft.dev/croft/internal/observe/netpol/tier"
 )
 
-func object(t *testing.T, text string) *unstructured.Unstructured {
+func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
@@ -20,16 +20,16 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-func policy(t *testing.T, text string) *calico.Policy {
+func parsePolicy(t *testing.T, text string) *calico.Policy {
 	t.Helper()
-	p, err := calico.NewPolicy(object(t, text), nil)
+	p, err := calico.NewPolicy(parseObject(t, text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func pod(namespace string, labels ...string) tier.End {
+func newPod(namespace string, labels ...string) tier.End {
 	all := map[string]string{}
 	for i := 0; i < len(labels); i += 2 {
 		all[labels[i]] = labels[i+1]
@@ -40,23 +40,23 @@ func pod(namespace string, labels ...string) tier.End {
 	}
 }
 
-func outside(address string) tier.End { return tier.End{Address: netip.MustParseAddr(address)} }
+func newOutside(address string) tier.End { return tier.End{Address: netip.MustParseAddr(address)} }
 
 const head = "apiVersion: projectcalico.org/v3\nkind: NetworkPolicy\nmetadata: {name: p, namespace: prod}\nspec: "
 
 // TestRules evaluates rules as Calico's reference of NetworkPolicy describes them, for
 // connections to a pod of the policy's namespace and from one.
 func TestRules(t *testing.T) {
-	into := tier.Connection{From: pod("prod", "role", "web"), To: pod("prod", "role", "db"), Port: 80, Protocol: "TCP"}
+	into := tier.Connection{From: newPod("prod", "role", "web"), To: newPod("prod", "role", "db"), Port: 80, Protocol: "TCP"}
 	with := func(change func(*tier.Connection)) *tier.Connection {
 		c := into
 		change(&c)
 		return &c
 	}
 	same := &into
-	elsewhere := with(func(c *tier.Connection) { c.From = pod("test", "role", "web") })
-	address := with(func(c *tier.Connection) { c.From = outside("203.0.113.10") })
-	out := with(func(c *tier.Connection) { c.To = outside("203.0.113.10") })
+	elsewhere := with(func(c *tier.Connection) { c.From = newPod("test", "role", "web") })
+	address := with(func(c *tier.Connection) { c.From = newOutside("203.0.113.10") })
+	out := with(func(c *tier.Connection) { c.To = newOutside("203.0.113.10") })
 	for name, test := range map[string]struct {
 		spec      string
 		c         *tier.Connection
@@ -105,7 +105,7 @@ func TestRules(t *testing.T) {
 		"Pass":                                      {"{ingress: [{action: Pass}]}", same, tier.Ingress, tier.Yes, tier.Pass},
 	} {
 		t.Run(name, func(t *testing.T) {
-			selects, decides := policy(t, head+test.spec).Evaluate(test.c, test.direction)
+			selects, decides := parsePolicy(t, head+test.spec).Evaluate(test.c, test.direction)
 			if selects != test.selects || decides != test.decides {
 				t.Errorf("selects %v and decides %q; want %v and %q", selects, decides, test.selects, test.decides)
 			}
@@ -116,7 +116,7 @@ func TestRules(t *testing.T) {
 // TestGlobal evaluates cluster-wide policies, whose selectors are not limited to a namespace.
 func TestGlobal(t *testing.T) {
 	const head = "apiVersion: projectcalico.org/v3\nkind: GlobalNetworkPolicy\nmetadata: {name: p}\nspec: "
-	c := &tier.Connection{From: pod("test", "role", "web"), To: pod("prod", "role", "db"), Port: 80, Protocol: "TCP"}
+	c := &tier.Connection{From: newPod("test", "role", "web"), To: newPod("prod", "role", "db"), Port: 80, Protocol: "TCP"}
 	for spec, want := range map[string]tier.Action{
 		"{ingress: [{action: Deny, source: {selector: role == 'web'}}]}":                                                                          tier.Deny,
 		"{ingress: [{action: Deny, source: {notSelector: role == 'db'}}]}":                                                                        tier.Deny,
@@ -124,11 +124,11 @@ func TestGlobal(t *testing.T) {
 		"{namespaceSelector: env == 'test', ingress: [{action: Deny}]}":                                                                           "",
 		"{selector: projectcalico.org/namespace == 'prod', ingress: [{action: Deny, source: {selector: projectcalico.org/namespace != 'prod'}}]}": tier.Deny,
 	} {
-		if _, got := policy(t, head+spec).Evaluate(c, tier.Ingress); got != want {
+		if _, got := parsePolicy(t, head+spec).Evaluate(c, tier.Ingress); got != want {
 			t.Errorf("%s: decides %q, want %q", spec, got, want)
 		}
 	}
-	if p := policy(t, head+"{preDNAT: true, applyOnForward: true, ingress: [{action: Allow}]}"); p != nil {
+	if p := parsePolicy(t, head+"{preDNAT: true, applyOnForward: true, ingress: [{action: Allow}]}"); p != nil {
 		t.Error("a policy for hosts is about pods")
 	}
 }
@@ -136,14 +136,14 @@ func TestGlobal(t *testing.T) {
 // TestSets expects selectors to match addresses by the labels of sets.
 func TestSets(t *testing.T) {
 	sets := &calico.Sets{}
-	sets.Add(object(t, "kind: GlobalNetworkSet\nmetadata: {name: s, labels: {who: partner}}\nspec: {nets: [203.0.113.0/24, broken]}"), nil)
-	c := &tier.Connection{From: outside("203.0.113.10"), To: pod("prod"), Port: 80, Protocol: "TCP"}
+	sets.Add(parseObject(t, "kind: GlobalNetworkSet\nmetadata: {name: s, labels: {who: partner}}\nspec: {nets: [203.0.113.0/24, broken]}"), nil)
+	c := &tier.Connection{From: newOutside("203.0.113.10"), To: newPod("prod"), Port: 80, Protocol: "TCP"}
 	for source, want := range map[string]tier.Action{
 		"{namespaceSelector: global(), selector: who == 'partner'}": tier.Allow,
 		"{namespaceSelector: global(), selector: who == 'other'}":   "",
 		"{selector: who == 'partner'}":                              "",
 	} {
-		p, err := calico.NewPolicy(object(t, head+"{ingress: [{action: Allow, source: "+source+"}]}"), sets)
+		p, err := calico.NewPolicy(parseObject(t, head+"{ingress: [{action: Allow, source: "+source+"}]}"), sets)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestSets(t *testing.T) {
 // cannot be evaluated without it.
 func TestUnreadable(t *testing.T) {
 	for _, spec := range []string{"{selector: role = 'x'}", "{order: many}", "{ingress: [{action: Allow, source: {nets: [nowhere]}}]}"} {
-		if p, err := calico.NewPolicy(object(t, head+spec), nil); err == nil {
+		if p, err := calico.NewPolicy(parseObject(t, head+spec), nil); err == nil {
 			t.Errorf("%s: %+v, want an error", spec, p)
 		}
 	}

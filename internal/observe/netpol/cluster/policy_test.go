@@ -11,16 +11,16 @@ import (
 	"croft.dev/croft/internal/observe/netpol/tier"
 )
 
-func pod(namespace, app string) tier.End {
+func newPod(namespace, app string) tier.End {
 	return tier.End{
 		Pod:     &tier.Pod{Namespace: namespace, NamespaceLabels: map[string]string{"kubernetes.io/metadata.name": namespace, "tenant": namespace}, Labels: map[string]string{"app": app}},
 		Address: netip.MustParseAddr("10.244.1.1"),
 	}
 }
 
-func outside(address string) tier.End { return tier.End{Address: netip.MustParseAddr(address)} }
+func newOutside(address string) tier.End { return tier.End{Address: netip.MustParseAddr(address)} }
 
-func policy(t *testing.T, spec string) (*cluster.Policy, error) {
+func parsePolicy(t *testing.T, spec string) (*cluster.Policy, error) {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte("apiVersion: policy.networking.k8s.io/v1alpha2\nkind: ClusterNetworkPolicy\nmetadata: {name: p}\nspec: "+spec), &u.Object); err != nil {
@@ -33,15 +33,15 @@ func policy(t *testing.T, spec string) (*cluster.Policy, error) {
 // VPC CNI writes them.
 func TestRules(t *testing.T) {
 	c := func(change func(*tier.Connection)) *tier.Connection {
-		all := &tier.Connection{From: pod("blue", "web"), To: pod("red", "db"), Port: 80, Protocol: "TCP"}
+		all := &tier.Connection{From: newPod("blue", "web"), To: newPod("red", "db"), Port: 80, Protocol: "TCP"}
 		if change != nil {
 			change(all)
 		}
 		return all
 	}
 	between := c(nil)
-	fromOutside := c(func(c *tier.Connection) { c.From = outside("203.0.113.10") })
-	toMetadata := c(func(c *tier.Connection) { c.To = outside("169.254.169.254") })
+	fromOutside := c(func(c *tier.Connection) { c.From = newOutside("203.0.113.10") })
+	toMetadata := c(func(c *tier.Connection) { c.To = newOutside("169.254.169.254") })
 	named := c(func(c *tier.Connection) { c.Port, c.PortName = 0, "http" })
 	const red, blue = "tier: Admin, priority: 10, subject: {namespaces: {matchLabels: {tenant: red}}}", "tier: Admin, priority: 10, subject: {namespaces: {matchLabels: {tenant: blue}}}"
 	const everybody = "[{namespaces: {}}]"
@@ -82,7 +82,7 @@ func TestRules(t *testing.T) {
 		"AWS: a named port":                    {"{" + red + ", ingress: [{action: Deny, from: " + everybody + ", ports: [{namedPort: http}]}]}", named, tier.Ingress, tier.Yes, tier.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := policy(t, test.spec)
+			p, err := parsePolicy(t, test.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestUnreadable(t *testing.T) {
 		"{subject: {namespaces: {matchExpressions: [{key: a, operator: Perhaps}]}}}",
 		"{subject: {namespaces: {}}, egress: [{action: Deny, to: [{networks: [nowhere]}]}]}",
 	} {
-		if p, err := policy(t, spec); err == nil {
+		if p, err := parsePolicy(t, spec); err == nil {
 			t.Errorf("%s: %+v, want an error", spec, p)
 		}
 	}

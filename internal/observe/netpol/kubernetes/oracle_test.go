@@ -62,11 +62,11 @@ func TestPoliciesAgree(t *testing.T) {
 	var connections []*tier.Connection
 	var in bytes.Buffer
 	for range policiesCompared {
-		c := randomConnection(random)
-		p := randomPolicy(random, c.PortName != "")
+		c := generateConnection(random)
+		p := generatePolicy(random, c.PortName != "")
 		q := question{
 			Policies: []*networkingv1.NetworkPolicy{p}, Ingress: random.IntN(2) == 0,
-			Traffic: traffic{Source: peer(c.From), Destination: peer(c.To), ResolvedPort: c.Port, ResolvedPortName: c.PortName, Protocol: c.Protocol},
+			Traffic: traffic{Source: newPeer(c.From), Destination: newPeer(c.To), ResolvedPort: c.Port, ResolvedPortName: c.PortName, Protocol: c.Protocol},
 		}
 		questions, connections = append(questions, q), append(connections, c)
 		if err := json.NewEncoder(&in).Encode(q); err != nil {
@@ -96,10 +96,10 @@ func TestPoliciesAgree(t *testing.T) {
 		}
 		selects, decides := p.Evaluate(connections[i], d)
 		if got := selects == tier.Yes; got != want.Selected {
-			t.Errorf("%s: it is selected: %t, with Cyclonus %t", text(t, q), got, want.Selected)
+			t.Errorf("%s: it is selected: %t, with Cyclonus %t", formatQuestion(t, q), got, want.Selected)
 		}
 		if got := selects != tier.Yes || decides == tier.Allow; got != want.Allowed {
-			t.Errorf("%s: it is allowed: %t, with Cyclonus %t", text(t, q), got, want.Allowed)
+			t.Errorf("%s: it is allowed: %t, with Cyclonus %t", formatQuestion(t, q), got, want.Allowed)
 		}
 		if want.Selected {
 			selected++
@@ -114,7 +114,7 @@ func TestPoliciesAgree(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, q question) string {
+func formatQuestion(t *testing.T, q question) string {
 	t.Helper()
 	data, err := json.Marshal(q)
 	if err != nil {
@@ -123,7 +123,7 @@ func text(t *testing.T, q question) string {
 	return string(data)
 }
 
-func peer(end tier.End) trafficPeer {
+func newPeer(end tier.End) trafficPeer {
 	p := trafficPeer{IP: end.Address.String()}
 	if end.Pod != nil {
 		p.Internal = &internalPeer{Namespace: end.Pod.Namespace, NamespaceLabels: end.Pod.NamespaceLabels, PodLabels: end.Pod.Labels}
@@ -131,35 +131,35 @@ func peer(end tier.End) trafficPeer {
 	return p
 }
 
-func one[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+func pickOne[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-func randomLabels(r *rand.Rand) map[string]string {
-	return one(r, nil, map[string]string{"app": "web"}, map[string]string{"app": "db"}, map[string]string{"app": "web", "role": "a"}, map[string]string{"role": "b"})
+func pickLabels(r *rand.Rand) map[string]string {
+	return pickOne(r, nil, map[string]string{"app": "web"}, map[string]string{"app": "db"}, map[string]string{"app": "web", "role": "a"}, map[string]string{"role": "b"})
 }
 
-func randomConnection(r *rand.Rand) *tier.Connection {
+func generateConnection(r *rand.Rand) *tier.Connection {
 	end := func() tier.End {
 		if r.IntN(3) == 0 {
-			return outside(one(r, "203.0.113.10", "10.1.2.3", "169.254.169.254", "2001:db8::1"))
+			return newOutside(pickOne(r, "203.0.113.10", "10.1.2.3", "169.254.169.254", "2001:db8::1"))
 		}
-		return pod(one(r, "red", "blue"), randomLabels(r))
+		return newPod(pickOne(r, "red", "blue"), pickLabels(r))
 	}
-	c := &tier.Connection{From: end(), To: end(), Protocol: one(r, "TCP", "TCP", "UDP", "SCTP")}
+	c := &tier.Connection{From: end(), To: end(), Protocol: pickOne(r, "TCP", "TCP", "UDP", "SCTP")}
 	if r.IntN(2) == 0 {
-		c.Port = one(r, 53, 80, 85, 8080)
+		c.Port = pickOne(r, 53, 80, 85, 8080)
 	} else {
-		c.PortName = one(r, "http", "dns")
+		c.PortName = pickOne(r, "http", "dns")
 	}
 	return c
 }
 
-func randomSelector(r *rand.Rand, key string, values ...string) *metav1.LabelSelector {
+func generateSelector(r *rand.Rand, key string, values ...string) *metav1.LabelSelector {
 	s := &metav1.LabelSelector{}
 	if r.IntN(2) == 0 {
-		s.MatchLabels = map[string]string{key: one(r, values...)}
+		s.MatchLabels = map[string]string{key: pickOne(r, values...)}
 	}
 	if r.IntN(3) == 0 {
-		e := metav1.LabelSelectorRequirement{Key: key, Operator: one(r, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}
+		e := metav1.LabelSelectorRequirement{Key: key, Operator: pickOne(r, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}
 		if e.Operator == metav1.LabelSelectorOpIn {
 			e.Values = values[:1+r.IntN(len(values))]
 		}
@@ -168,49 +168,49 @@ func randomSelector(r *rand.Rand, key string, values ...string) *metav1.LabelSel
 	return s
 }
 
-// randomPolicy returns a policy that the API server accepts, with default values. Its ports
+// generatePolicy returns a policy that the API server accepts, with default values. Its ports
 // have names or numbers.
-func randomPolicy(r *rand.Rand, names bool) *networkingv1.NetworkPolicy {
+func generatePolicy(r *rand.Rand, names bool) *networkingv1.NetworkPolicy {
 	p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: "p"}}
-	p.Spec.PodSelector = *randomSelector(r, "app", "web", "db")
-	p.Spec.PolicyTypes = one(r, []networkingv1.PolicyType{"Ingress"}, []networkingv1.PolicyType{"Egress"}, []networkingv1.PolicyType{"Ingress", "Egress"})
+	p.Spec.PodSelector = *generateSelector(r, "app", "web", "db")
+	p.Spec.PolicyTypes = pickOne(r, []networkingv1.PolicyType{"Ingress"}, []networkingv1.PolicyType{"Egress"}, []networkingv1.PolicyType{"Ingress", "Egress"})
 	for range r.IntN(3) {
-		p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: randomPeers(r), Ports: randomPorts(r, names)})
-		p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{To: randomPeers(r), Ports: randomPorts(r, names)})
+		p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: generatePeers(r), Ports: generatePorts(r, names)})
+		p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{To: generatePeers(r), Ports: generatePorts(r, names)})
 	}
 	return p
 }
 
-func randomPeers(r *rand.Rand) (peers []networkingv1.NetworkPolicyPeer) {
+func generatePeers(r *rand.Rand) (peers []networkingv1.NetworkPolicyPeer) {
 	for range r.IntN(3) {
 		var p networkingv1.NetworkPolicyPeer
 		switch r.IntN(4) {
 		case 0:
-			p.IPBlock = &networkingv1.IPBlock{CIDR: one(r, "0.0.0.0/0", "203.0.113.0/24", "10.0.0.0/8", "2001:db8::/32")}
+			p.IPBlock = &networkingv1.IPBlock{CIDR: pickOne(r, "0.0.0.0/0", "203.0.113.0/24", "10.0.0.0/8", "2001:db8::/32")}
 			if p.IPBlock.CIDR == "0.0.0.0/0" {
-				p.IPBlock.Except = one(r, nil, []string{"169.254.0.0/16", "10.1.0.0/16"})
+				p.IPBlock.Except = pickOne(r, nil, []string{"169.254.0.0/16", "10.1.0.0/16"})
 			}
 		case 1:
-			p.PodSelector = randomSelector(r, "app", "web", "db")
+			p.PodSelector = generateSelector(r, "app", "web", "db")
 		case 2:
-			p.NamespaceSelector = randomSelector(r, "name", "red", "blue")
+			p.NamespaceSelector = generateSelector(r, "name", "red", "blue")
 		default:
-			p.PodSelector, p.NamespaceSelector = randomSelector(r, "role", "a", "b"), randomSelector(r, "name", "red", "blue")
+			p.PodSelector, p.NamespaceSelector = generateSelector(r, "role", "a", "b"), generateSelector(r, "name", "red", "blue")
 		}
 		peers = append(peers, p)
 	}
 	return peers
 }
 
-func randomPorts(r *rand.Rand, names bool) (ports []networkingv1.NetworkPolicyPort) {
+func generatePorts(r *rand.Rand, names bool) (ports []networkingv1.NetworkPolicyPort) {
 	for range r.IntN(3) {
-		p := networkingv1.NetworkPolicyPort{Protocol: new(one(r, corev1.ProtocolTCP, corev1.ProtocolUDP))}
+		p := networkingv1.NetworkPolicyPort{Protocol: new(pickOne(r, corev1.ProtocolTCP, corev1.ProtocolUDP))}
 		switch n := r.IntN(3); {
 		case n == 0: // all ports of a protocol
 		case names:
-			p.Port = new(intstr.FromString(one(r, "http", "dns")))
+			p.Port = new(intstr.FromString(pickOne(r, "http", "dns")))
 		case n == 1:
-			p.Port = new(intstr.FromInt32(one[int32](r, 53, 80)))
+			p.Port = new(intstr.FromInt32(pickOne[int32](r, 53, 80)))
 		default:
 			p.Port, p.EndPort = new(intstr.FromInt32(80)), new(int32(90))
 		}

@@ -12,20 +12,20 @@ import (
 	"croft.dev/croft/internal/observe/netpol/tier"
 )
 
-// pod returns a pod in a namespace whose name is also its label.
-func pod(namespace string, labels map[string]string) tier.End {
+// newPod returns a pod in a namespace whose name is also its label.
+func newPod(namespace string, labels map[string]string) tier.End {
 	return tier.End{
 		Pod:     &tier.Pod{Namespace: namespace, NamespaceLabels: map[string]string{"name": namespace}, Labels: labels},
 		Address: netip.MustParseAddr("10.244.1.1"),
 	}
 }
 
-func outside(address string) tier.End {
+func newOutside(address string) tier.End {
 	ip, _ := netip.ParseAddr(address) // an unreadable address is an unknown address
 	return tier.End{Address: ip}
 }
 
-func read(t testing.TB, spec string) *networkingv1.NetworkPolicy {
+func parsePolicy(t testing.TB, spec string) *networkingv1.NetworkPolicy {
 	t.Helper()
 	p := &networkingv1.NetworkPolicy{}
 	if err := yaml.UnmarshalStrict([]byte("metadata: {name: p, namespace: red}\nspec: "+spec), p); err != nil {
@@ -39,13 +39,13 @@ func read(t testing.TB, spec string) *networkingv1.NetworkPolicy {
 func TestPolicy(t *testing.T) {
 	web, db := map[string]string{"app": "web"}, map[string]string{"app": "db"}
 	from := func(end tier.End) *tier.Connection {
-		return &tier.Connection{From: end, To: pod("red", db), Port: 80, Protocol: "TCP"}
+		return &tier.Connection{From: end, To: newPod("red", db), Port: 80, Protocol: "TCP"}
 	}
 	to := func(end tier.End) *tier.Connection {
-		return &tier.Connection{From: pod("red", web), To: end, Port: 80, Protocol: "TCP"}
+		return &tier.Connection{From: newPod("red", web), To: end, Port: 80, Protocol: "TCP"}
 	}
 	on := func(port int, name, protocol string) *tier.Connection {
-		return &tier.Connection{From: pod("blue", web), To: pod("red", db), Port: port, PortName: name, Protocol: protocol}
+		return &tier.Connection{From: newPod("blue", web), To: newPod("red", db), Port: port, PortName: name, Protocol: protocol}
 	}
 	const (
 		none    = "is not selected"
@@ -58,40 +58,40 @@ func TestPolicy(t *testing.T) {
 		d    tier.Direction
 		want string
 	}{
-		"no rules":                          {"{podSelector: {}, policyTypes: [Ingress]}", from(pod("red", web)), tier.Ingress, denied},
-		"an empty rule":                     {"{podSelector: {}, policyTypes: [Ingress], ingress: [{}]}", from(outside("203.0.113.10")), tier.Ingress, allowed},
-		"no policyTypes":                    {"{podSelector: {}}", from(pod("red", web)), tier.Ingress, denied},
-		"no policyTypes, no rule of egress": {"{podSelector: {}}", to(pod("red", db)), tier.Egress, none},
-		"no policyTypes, a rule of egress":  {"{podSelector: {}, egress: [{to: [{podSelector: {matchLabels: {app: web}}}]}]}", to(pod("red", db)), tier.Egress, denied},
-		"policyTypes without egress":        {"{podSelector: {}, policyTypes: [Ingress], egress: [{}]}", to(pod("red", db)), tier.Egress, none},
-		"other pods":                        {"{podSelector: {matchLabels: {app: web}}}", from(pod("red", web)), tier.Ingress, none},
-		"pods of another namespace":         {"{podSelector: {}}", &tier.Connection{From: pod("red", web), To: pod("blue", db), Port: 80, Protocol: "TCP"}, tier.Ingress, none},
-		"no pod":                            {"{podSelector: {}, egress: [{}]}", from(outside("203.0.113.10")), tier.Egress, none},
+		"no rules":                          {"{podSelector: {}, policyTypes: [Ingress]}", from(newPod("red", web)), tier.Ingress, denied},
+		"an empty rule":                     {"{podSelector: {}, policyTypes: [Ingress], ingress: [{}]}", from(newOutside("203.0.113.10")), tier.Ingress, allowed},
+		"no policyTypes":                    {"{podSelector: {}}", from(newPod("red", web)), tier.Ingress, denied},
+		"no policyTypes, no rule of egress": {"{podSelector: {}}", to(newPod("red", db)), tier.Egress, none},
+		"no policyTypes, a rule of egress":  {"{podSelector: {}, egress: [{to: [{podSelector: {matchLabels: {app: web}}}]}]}", to(newPod("red", db)), tier.Egress, denied},
+		"policyTypes without egress":        {"{podSelector: {}, policyTypes: [Ingress], egress: [{}]}", to(newPod("red", db)), tier.Egress, none},
+		"other pods":                        {"{podSelector: {matchLabels: {app: web}}}", from(newPod("red", web)), tier.Ingress, none},
+		"pods of another namespace":         {"{podSelector: {}}", &tier.Connection{From: newPod("red", web), To: newPod("blue", db), Port: 80, Protocol: "TCP"}, tier.Ingress, none},
+		"no pod":                            {"{podSelector: {}, egress: [{}]}", from(newOutside("203.0.113.10")), tier.Egress, none},
 
-		"pods of its own namespace":           {"{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}", from(pod("red", nil)), tier.Ingress, allowed},
-		"and not of another":                  {"{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}", from(pod("blue", nil)), tier.Ingress, denied},
-		"namespaces":                          {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {name: blue}}}]}]}", from(pod("blue", nil)), tier.Ingress, allowed},
-		"other namespaces":                    {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {name: green}}}]}]}", from(pod("blue", nil)), tier.Ingress, denied},
-		"pods of namespaces":                  {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {matchLabels: {app: web}}}]}]}", from(pod("blue", web)), tier.Ingress, allowed},
-		"other pods of namespaces":            {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {matchLabels: {app: web}}}]}]}", from(pod("blue", db)), tier.Ingress, denied},
-		"one peer of several":                 {"{podSelector: {}, ingress: [{from: [{podSelector: {}}, {namespaceSelector: {}}]}]}", from(pod("blue", db)), tier.Ingress, allowed},
-		"a selector is no address":            {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}", from(outside("203.0.113.10")), tier.Ingress, denied},
-		"one rule of several":                 {"{podSelector: {}, ingress: [{from: [{podSelector: {}}]}, {from: [{namespaceSelector: {}}]}]}", from(pod("blue", db)), tier.Ingress, allowed},
-		"NotIn selects pods without it":       {"{podSelector: {}, ingress: [{from: [{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [db]}]}}]}]}", from(pod("red", nil)), tier.Ingress, allowed},
-		"NotIn does not select those with it": {"{podSelector: {}, ingress: [{from: [{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [db]}]}}]}]}", from(pod("red", db)), tier.Ingress, denied},
-		"an empty value is no absent one":     {"{podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: ''}}}]}]}", from(pod("red", nil)), tier.Ingress, denied},
-		"it selects pods without":             {"{podSelector: {matchExpressions: [{key: app, operator: DoesNotExist}]}}", from(pod("red", nil)), tier.Ingress, none},
+		"pods of its own namespace":           {"{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}", from(newPod("red", nil)), tier.Ingress, allowed},
+		"and not of another":                  {"{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}", from(newPod("blue", nil)), tier.Ingress, denied},
+		"namespaces":                          {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {name: blue}}}]}]}", from(newPod("blue", nil)), tier.Ingress, allowed},
+		"other namespaces":                    {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {name: green}}}]}]}", from(newPod("blue", nil)), tier.Ingress, denied},
+		"pods of namespaces":                  {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {matchLabels: {app: web}}}]}]}", from(newPod("blue", web)), tier.Ingress, allowed},
+		"other pods of namespaces":            {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {matchLabels: {app: web}}}]}]}", from(newPod("blue", db)), tier.Ingress, denied},
+		"one peer of several":                 {"{podSelector: {}, ingress: [{from: [{podSelector: {}}, {namespaceSelector: {}}]}]}", from(newPod("blue", db)), tier.Ingress, allowed},
+		"a selector is no address":            {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}", from(newOutside("203.0.113.10")), tier.Ingress, denied},
+		"one rule of several":                 {"{podSelector: {}, ingress: [{from: [{podSelector: {}}]}, {from: [{namespaceSelector: {}}]}]}", from(newPod("blue", db)), tier.Ingress, allowed},
+		"NotIn selects pods without it":       {"{podSelector: {}, ingress: [{from: [{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [db]}]}}]}]}", from(newPod("red", nil)), tier.Ingress, allowed},
+		"NotIn does not select those with it": {"{podSelector: {}, ingress: [{from: [{podSelector: {matchExpressions: [{key: app, operator: NotIn, values: [db]}]}}]}]}", from(newPod("red", db)), tier.Ingress, denied},
+		"an empty value is no absent one":     {"{podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: ''}}}]}]}", from(newPod("red", nil)), tier.Ingress, denied},
+		"it selects pods without":             {"{podSelector: {matchExpressions: [{key: app, operator: DoesNotExist}]}}", from(newPod("red", nil)), tier.Ingress, none},
 
-		"a range":                         {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", to(outside("203.0.113.10")), tier.Egress, allowed},
-		"another range":                   {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", to(outside("203.0.114.10")), tier.Egress, denied},
-		"an exception":                    {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32]}}]}]}", to(outside("169.254.169.254")), tier.Egress, denied},
-		"an exception is of one rule":     {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32]}}]}, {to: [{ipBlock: {cidr: 169.254.0.0/16}}]}]}", to(outside("169.254.169.254")), tier.Egress, allowed},
-		"a range with zeros before":       {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 203.0.113.010/32}}]}]}", to(outside("203.0.113.10")), tier.Egress, allowed},
-		"a pod's address":                 {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]}", to(pod("blue", nil)), tier.Egress, allowed},
-		"a range of IPv6":                 {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: '2001:db8::/32'}}]}]}", to(outside("2001:db8::1")), tier.Egress, allowed},
-		"IPv4 is not in a range of IPv6":  {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: '::/0'}}]}]}", to(outside("203.0.113.10")), tier.Egress, denied},
-		"an address that is none":         {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0}}]}]}", to(outside("nonsense")), tier.Egress, denied},
-		"no peers, which means everybody": {"{podSelector: {}, egress: [{to: []}]}", to(outside("203.0.113.10")), tier.Egress, allowed},
+		"a range":                         {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", to(newOutside("203.0.113.10")), tier.Egress, allowed},
+		"another range":                   {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", to(newOutside("203.0.114.10")), tier.Egress, denied},
+		"an exception":                    {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32]}}]}]}", to(newOutside("169.254.169.254")), tier.Egress, denied},
+		"an exception is of one rule":     {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32]}}]}, {to: [{ipBlock: {cidr: 169.254.0.0/16}}]}]}", to(newOutside("169.254.169.254")), tier.Egress, allowed},
+		"a range with zeros before":       {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 203.0.113.010/32}}]}]}", to(newOutside("203.0.113.10")), tier.Egress, allowed},
+		"a pod's address":                 {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]}", to(newPod("blue", nil)), tier.Egress, allowed},
+		"a range of IPv6":                 {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: '2001:db8::/32'}}]}]}", to(newOutside("2001:db8::1")), tier.Egress, allowed},
+		"IPv4 is not in a range of IPv6":  {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: '::/0'}}]}]}", to(newOutside("203.0.113.10")), tier.Egress, denied},
+		"an address that is none":         {"{podSelector: {}, egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0}}]}]}", to(newOutside("nonsense")), tier.Egress, denied},
+		"no peers, which means everybody": {"{podSelector: {}, egress: [{to: []}]}", to(newOutside("203.0.113.10")), tier.Egress, allowed},
 
 		"a port":                         {"{podSelector: {}, ingress: [{ports: [{port: 80}]}]}", on(80, "", "TCP"), tier.Ingress, allowed},
 		"another port":                   {"{podSelector: {}, ingress: [{ports: [{port: 80}]}]}", on(81, "", "TCP"), tier.Ingress, denied},
@@ -109,7 +109,7 @@ func TestPolicy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := none
-			p, err := kubernetes.NewPolicy(read(t, test.spec))
+			p, err := kubernetes.NewPolicy(parsePolicy(t, test.spec))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestUnreadable(t *testing.T) {
 		"{podSelector: {matchExpressions: [{key: a, operator: In}]}}":                    "spec.podSelector",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			_, err := kubernetes.NewPolicy(read(t, spec))
+			_, err := kubernetes.NewPolicy(parsePolicy(t, spec))
 			switch {
 			case want == "" && err != nil:
 				t.Errorf("it is refused: %v", err)

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/declare/manifest"
 )
 
-func declaration(change func(*manifest.Declaration)) *manifest.Declaration {
+func newDeclaration(change func(*manifest.Declaration)) *manifest.Declaration {
 	meta := func(name string, age int64) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1, CreationTimestamp: metav1.Unix(1000-age, 0)}
 	}
@@ -37,7 +37,7 @@ func declaration(change func(*manifest.Declaration)) *manifest.Declaration {
 }
 
 func TestBuild(t *testing.T) {
-	s := buildSnapshot(declaration(nil))
+	s := buildSnapshot(newDeclaration(nil))
 	if s.Platform == nil {
 		t.Fatalf("no Platform: %v", s.platforms)
 	}
@@ -101,7 +101,7 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 		{"a consent of a team for an earlier tenant", accepts("first", "second"), accepts("first", "earlier"), []string{"first", "second"}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			before, after := buildSnapshot(declaration(test.before)), buildSnapshot(declaration(test.after))
+			before, after := buildSnapshot(newDeclaration(test.before)), buildSnapshot(newDeclaration(test.after))
 			before.updateRevisions(nil, 1)
 			changed := after.updateRevisions(before, 2)
 			for kind, want := range map[Kind][]string{Tenant: test.tenants, Pool: test.pools} {
@@ -127,7 +127,7 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 func BenchmarkBuild(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			d := declaration(nil)
+			d := newDeclaration(nil)
 			d.Tenants = nil
 			for i := range n {
 				d.Tenants = append(d.Tenants, v1alpha1.Tenant{

@@ -15,15 +15,15 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// late is a cache with one informer that lags behind: it returns that kind's objects as of
+// laggingCache is a cache with one informer that lags behind: it returns that kind's objects as of
 // its creation, and the current objects of all other kinds.
-type late struct {
+type laggingCache struct {
 	client.Reader
 	pools     *v1alpha1.PoolList
 	platforms *v1alpha1.PlatformList
 }
 
-func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (l *laggingCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	switch list := list.(type) {
 	case *v1alpha1.PoolList:
 		if l.pools != nil {
@@ -59,7 +59,7 @@ func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 			}
 		}
 	}
-	cached := &late{Reader: live, pools: &v1alpha1.PoolList{}, platforms: &v1alpha1.PlatformList{}}
+	cached := &laggingCache{Reader: live, pools: &v1alpha1.PoolList{}, platforms: &v1alpha1.PlatformList{}}
 	store := New(cached, live, clock.RealClock{})
 	build := func() *Snapshot {
 		t.Helper()
@@ -68,7 +68,7 @@ func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 		}
 		return store.Current()
 	}
-	d := declaration(nil)
+	d := newDeclaration(nil)
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	write(
 		&v1alpha1.Platform{ObjectMeta: meta(v1alpha1.PlatformName), Spec: d.Platforms[0].Spec},

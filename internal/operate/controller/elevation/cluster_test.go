@@ -127,11 +127,11 @@ func testLife(t *testing.T, f *fixture, stop *func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := time.Unix(int64(f.claims(token)["exp"].(float64)), 0).Add(elevation.Leeway)
+	end := time.Unix(int64(f.decodeClaims(token)["exp"].(float64)), 0).Add(elevation.Leeway)
 	if !end.Equal(e.Status.Until.Time) || end.After(e.Status.Granted.Add(20*time.Minute+2*time.Second)) {
 		t.Errorf("granted at %s until %s, and the token expires at %s", e.Status.Granted, e.Status.Until, end)
 	}
-	elevated := f.bearing(token)
+	elevated := f.newTokenClient(token)
 	f.Await("the elevated rights", func() string {
 		for _, ns := range shop.Spec.Namespaces {
 			if err := elevated.List(t.Context(), &corev1.SecretList{}, client.InNamespace(ns)); err != nil {
@@ -160,15 +160,15 @@ func testLife(t *testing.T, f *fixture, stop *func()) {
 	// This access ends while no operator runs.
 	f.Patch(shop, `{"spec":{"access":[{"group":"shop-devs","role":"viewer"},{"group":"night","role":"viewer","until":"`+
 		time.Now().Add(10*time.Second).UTC().Format(time.RFC3339)+`"}]}}`)
-	f.subject("night", true)
+	f.awaitSubject("night", true)
 	(*stop)()
 
 	// After the end, with croft stopped, reads and writes are refused although the account
 	// and its bindings still exist.
-	if err := f.bearing(f.resigned(token, time.Now().Add(time.Minute))).List(t.Context(), &corev1.SecretList{}, client.InNamespace("shop")); err != nil {
+	if err := f.newTokenClient(f.signWithExpiry(token, time.Now().Add(time.Minute))).List(t.Context(), &corev1.SecretList{}, client.InNamespace("shop")); err != nil {
 		t.Errorf("before its end: %v", err)
 	}
-	over := f.bearing(f.resigned(token, time.Now().Add(-elevation.Leeway-time.Second)))
+	over := f.newTokenClient(f.signWithExpiry(token, time.Now().Add(-elevation.Leeway-time.Second)))
 	if err := over.List(t.Context(), &corev1.SecretList{}, client.InNamespace("shop")); !apierrors.IsUnauthorized(err) {
 		t.Errorf("after its end the API server answers a read: %v", err)
 	}
@@ -188,7 +188,7 @@ func testLife(t *testing.T, f *fixture, stop *func()) {
 	*stop = f.Operate()
 	f.AwaitPhase(e, v1alpha1.ElevationEnded)
 	f.AwaitDeletion(account)
-	f.subject("night", false)
+	f.awaitSubject("night", false)
 	if e.Status.Token != nil || e.Spec.ApprovedBy != "ann" || e.Status.Granted == nil {
 		t.Errorf("the record is %+v %+v", e.Spec, e.Status)
 	}

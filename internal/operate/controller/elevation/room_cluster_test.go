@@ -74,8 +74,8 @@ func testRoom(t *testing.T, f *fixture) {
 	f.AwaitPhase(&v1alpha1.Elevation{ObjectMeta: metav1.ObjectMeta{Namespace: "crowd", Name: "eve-first"}}, v1alpha1.ElevationPending)
 }
 
-// subject waits until a group is among the subjects of shop's viewer binding, or is not.
-func (f *fixture) subject(group string, want bool) {
+// awaitSubject waits until a group is among the subjects of shop's viewer binding, or is not.
+func (f *fixture) awaitSubject(group string, want bool) {
 	f.Helper()
 	f.Await("group "+group, func() string {
 		binding := &rbacv1.RoleBinding{}

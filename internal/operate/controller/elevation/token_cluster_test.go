@@ -17,17 +17,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bearing returns a client that authenticates with a token.
-func (f *fixture) bearing(token string) client.Client {
+// newTokenClient returns a client that authenticates with a token.
+func (f *fixture) newTokenClient(token string) client.Client {
 	f.Helper()
 	config := rest.AnonymousClientConfig(f.Config)
 	config.BearerToken = token
 	return f.NewClient(config)
 }
 
-// resigned returns a token with the same claims and another expiry, signed with the
+// signWithExpiry returns a token with the same claims and another expiry, signed with the
 // cluster's own key. It replaces the token at an earlier or later time.
-func (f *fixture) resigned(token string, end time.Time) string {
+func (f *fixture) signWithExpiry(token string, end time.Time) string {
 	f.Helper()
 	var path string
 	if err := filepath.WalkDir(f.Cluster.Dir, func(p string, d fs.DirEntry, err error) error {
@@ -50,7 +50,7 @@ func (f *fixture) resigned(token string, end time.Time) string {
 	if !ok {
 		f.Fatalf("the signing key is a %T", parsed)
 	}
-	claims := f.claims(token)
+	claims := f.decodeClaims(token)
 	claims["exp"] = end.Unix()
 	body, err := json.Marshal(claims)
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *fixture) resigned(token string, end time.Time) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-func (f *fixture) claims(token string) map[string]any {
+func (f *fixture) decodeClaims(token string) map[string]any {
 	f.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	if err != nil {

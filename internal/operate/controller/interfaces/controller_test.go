@@ -26,7 +26,7 @@ func TestInstanceOf(t *testing.T) {
 	}
 }
 
-func claim() *karpenterv1.NodeClaim {
+func newClaim() *karpenterv1.NodeClaim {
 	return &karpenterv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "telco-1", UID: "u1", Labels: map[string]string{
 			karpenterv1.NodePoolLabelKey: "telco", corev1.LabelTopologyZone: "us-west-2a", corev1.LabelInstanceTypeStable: "m5.large",
@@ -37,7 +37,7 @@ func claim() *karpenterv1.NodeClaim {
 
 func TestClaims(t *testing.T) {
 	want := attach.Claim{Name: "telco-1", UID: "u1", Pool: "telco", Zone: "us-west-2a", Instance: "i-1", InstanceType: "m5.large"}
-	if got := convertClaims([]karpenterv1.NodeClaim{*claim()})[0]; got != want {
+	if got := convertClaims([]karpenterv1.NodeClaim{*newClaim()})[0]; got != want {
 		t.Errorf("%+v", got)
 	}
 }
@@ -54,9 +54,9 @@ func TestMoved(t *testing.T) {
 		"labelled": {func(n *karpenterv1.NodeClaim) { n.Labels[corev1.LabelTopologyZone] = "us-west-2b" }, true},
 		"seen":     {func(n *karpenterv1.NodeClaim) { n.Status.NodeName = "node" }, false},
 	} {
-		after := claim()
+		after := newClaim()
 		test.change(after)
-		if got := newClaimPredicate().Update(event.UpdateEvent{ObjectOld: claim(), ObjectNew: after}); got != test.want {
+		if got := newClaimPredicate().Update(event.UpdateEvent{ObjectOld: newClaim(), ObjectNew: after}); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -33,8 +33,8 @@ var (
 	others   = corev1.Taint{Key: v1alpha1.DefaultNodePoolKey, Value: "telco", Effect: corev1.TaintEffectNoExecute}
 )
 
-// readyNode returns a node that is ready for pods, except for the taint.
-func readyNode() *observation {
+// newReadyNode returns a node that is ready for pods, except for the taint.
+func newReadyNode() *observation {
 	return &observation{
 		node: &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
@@ -89,7 +89,7 @@ func TestJudge(t *testing.T) {
 		}, want, attaching},
 		"not attached, nothing listed": {func(s *observation) { s.attached, s.node.Annotations = nil, nil }, "", attaching},
 		"DaemonSets may not be read":   {func(s *observation) { s.plugins, s.unreadableReason = nil, "forbidden" }, want, plugging},
-		"Multus is not Ready":          {func(s *observation) { s.plugins = newPlugins(byName, []appsv1.DaemonSet{set("multus")}, nil) }, want, plugging},
+		"Multus is not Ready":          {func(s *observation) { s.plugins = newPlugins(byName, []appsv1.DaemonSet{newDaemonSet("multus")}, nil) }, want, plugging},
 		"the pool gave it up": {func(s *observation) {
 			s.attached, s.node.Annotations, s.gaveUp = nil, nil, true
 		}, "", v1alpha1.ReasonNotAwaited},
@@ -101,7 +101,7 @@ func TestJudge(t *testing.T) {
 			s.node.Labels[karpenterv1.NodeRegisteredLabelKey] = "true"
 		}, want, done},
 	} {
-		s := readyNode()
+		s := newReadyNode()
 		test.change(s)
 		v := evaluateNode(s)
 		if v.reason != test.reason || v.isTrue() != (v.reason == done || v.reason == v1alpha1.ReasonNotAwaited) || v.message == "" {
@@ -115,10 +115,10 @@ func TestJudge(t *testing.T) {
 
 // TestPass covers a node's first minute, with a write that loses a race.
 func TestPass(t *testing.T) {
-	s := readyNode()
+	s := newReadyNode()
 	s.node.Annotations, s.node.Status = nil, corev1.NodeStatus{}
 	lost := 0
-	c := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(s.node, s.claim).WithObjects(s.node, s.claim, ptr.To(set("multus"))).
+	c := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(s.node, s.claim).WithObjects(s.node, s.claim, ptr.To(newDaemonSet("multus"))).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
 			if lost > 0 {
 				lost--
@@ -136,7 +136,7 @@ func TestPass(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	controller := &Controller{
 		client: c, recorder: recorder, clock: clocktesting.NewFakePassiveClock(born.Add(7 * time.Second)),
-		requiredPlugins: secondary.Plugins{Namespace: "kube-system", Labels: byName}, rules: serves(nil),
+		requiredPlugins: secondary.Plugins{Namespace: "kube-system", Labels: byName}, rules: servedKinds(nil),
 	}
 	pools := map[string]bool{"telco": true}
 	pass := func(again bool) *corev1.Node {
@@ -161,17 +161,17 @@ func TestPass(t *testing.T) {
 	if n.Annotations[v1alpha1.NodeNetworksAnnotation] != secondary.WriteNodeNetworks(networks) || len(n.Spec.Taints) != 2 {
 		t.Errorf("when all is attached: %v, %v", n.Spec.Taints, n.Annotations)
 	}
-	if got := waiting(t); got != float64(born.Unix()) {
+	if got := readWaiting(t); got != float64(born.Unix()) {
 		t.Errorf("the oldest node waits since %v", got)
 	}
-	n.Status.Conditions = append(n.Status.Conditions, readyNode().node.Status.Conditions...)
+	n.Status.Conditions = append(n.Status.Conditions, newReadyNode().node.Status.Conditions...)
 	if err := c.Status().Update(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	if n := pass(false); len(n.Spec.Taints) != 2 || readCondition(n).reason != v1alpha1.ReasonPluginsPending {
 		t.Errorf("when the agent is done, and Multus is not: %v, %+v", n.Spec.Taints, readCondition(n))
 	}
-	if err := c.Create(t.Context(), ptr.To(podOf("multus", "a", true))); err != nil {
+	if err := c.Create(t.Context(), ptr.To(newPod("multus", "a", true))); err != nil {
 		t.Fatal(err)
 	}
 	if n := pass(false); len(n.Spec.Taints) != 1 || n.Spec.Taints[0] != others {
@@ -184,13 +184,13 @@ func TestPass(t *testing.T) {
 		t.Errorf("the taint stood for %v: %v", m.Histogram, err)
 	}
 	pass(false)
-	if got := waiting(t); got != 0 || len(recorder.Events) != 1 {
+	if got := readWaiting(t); got != 0 || len(recorder.Events) != 1 {
 		t.Errorf("a node waits since %v; there are %d events", got, len(recorder.Events))
 	}
 }
 
-// waiting returns the time since which telco's oldest node waits.
-func waiting(t *testing.T) float64 {
+// readWaiting returns the time since which telco's oldest node waits.
+func readWaiting(t *testing.T) float64 {
 	t.Helper()
 	m := &dto.Metric{}
 	if err := waitingSince.WithLabelValues("telco").Write(m); err != nil {

@@ -31,8 +31,8 @@ var byName = func() labels.Selector {
 	return s
 }()
 
-// set returns a DaemonSet like Multus' manifests: it tolerates all taints.
-func set(name string) appsv1.DaemonSet {
+// newDaemonSet returns a DaemonSet like Multus' manifests: it tolerates all taints.
+func newDaemonSet(name string) appsv1.DaemonSet {
 	return appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: types.UID(name)},
 		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
@@ -42,7 +42,7 @@ func set(name string) appsv1.DaemonSet {
 	}
 }
 
-func podOf(name, node string, ready bool) corev1.Pod {
+func newPod(name, node string, ready bool) corev1.Pod {
 	holds := corev1.ConditionFalse
 	if ready {
 		holds = corev1.ConditionTrue
@@ -60,15 +60,15 @@ func podOf(name, node string, ready bool) corev1.Pod {
 // TestPlugins fails if a node does not wait for each existing DaemonSet that selects it,
 // until that DaemonSet's pod is Ready on the node, or if it waits for anything else.
 func TestPlugins(t *testing.T) {
-	intolerant := set("whereabouts") // as in whereabouts' own manifest
+	intolerant := newDaemonSet("whereabouts") // as in whereabouts' own manifest
 	intolerant.Spec.Template.Spec.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
-	arm := set("multus")
+	arm := newDaemonSet("multus")
 	arm.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelArchStable: "arm64"}
-	going := set("multus")
+	going := newDaemonSet("multus")
 	going.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now()))
-	leaving := podOf("multus", "a", true)
+	leaving := newPod("multus", "a", true)
 	leaving.DeletionTimestamp = going.DeletionTimestamp
-	strange := podOf("multus", "a", true)
+	strange := newPod("multus", "a", true)
 	strange.OwnerReferences[0].UID = "older"
 	type (
 		sets = []appsv1.DaemonSet
@@ -80,23 +80,23 @@ func TestPlugins(t *testing.T) {
 		names, pending []string
 	}{
 		"none is there":         {nil, nil, nil, nil},
-		"another DaemonSet":     {sets{set("aws-node")}, nil, nil, nil},
+		"another DaemonSet":     {sets{newDaemonSet("aws-node")}, nil, nil, nil},
 		"it is being deleted":   {sets{going}, nil, nil, nil},
 		"it is for other nodes": {sets{arm}, nil, nil, nil},
-		"both are Ready": {sets{set("whereabouts"), set("multus")}, pods{podOf("multus", "a", true), podOf("whereabouts", "a", true)},
+		"both are Ready": {sets{newDaemonSet("whereabouts"), newDaemonSet("multus")}, pods{newPod("multus", "a", true), newPod("whereabouts", "a", true)},
 			[]string{"multus", "whereabouts"}, nil},
-		"one alone is there": {sets{set("multus")}, pods{podOf("multus", "a", true)}, []string{"multus"}, nil},
-		"a pod is not Ready": {sets{set("multus")}, pods{podOf("multus", "a", false)}, []string{"multus"},
+		"one alone is there": {sets{newDaemonSet("multus")}, pods{newPod("multus", "a", true)}, []string{"multus"}, nil},
+		"a pod is not Ready": {sets{newDaemonSet("multus")}, pods{newPod("multus", "a", false)}, []string{"multus"},
 			[]string{"DaemonSet kube-system/multus has a pod on the node that is not Ready: multus-a"}},
-		"a pod elsewhere": {sets{set("multus")}, pods{podOf("multus", "b", true)}, []string{"multus"},
+		"a pod elsewhere": {sets{newDaemonSet("multus")}, pods{newPod("multus", "b", true)}, []string{"multus"},
 			[]string{"DaemonSet kube-system/multus has no pod on the node"}},
-		"a pod that leaves":          {sets{set("multus")}, pods{leaving}, []string{"multus"}, []string{"DaemonSet kube-system/multus has no pod on the node"}},
-		"a pod of another DaemonSet": {sets{set("multus")}, pods{strange}, []string{"multus"}, []string{"DaemonSet kube-system/multus has no pod on the node"}},
+		"a pod that leaves":          {sets{newDaemonSet("multus")}, pods{leaving}, []string{"multus"}, []string{"DaemonSet kube-system/multus has no pod on the node"}},
+		"a pod of another DaemonSet": {sets{newDaemonSet("multus")}, pods{strange}, []string{"multus"}, []string{"DaemonSet kube-system/multus has no pod on the node"}},
 		"it does not tolerate a taint": {sets{intolerant}, nil, []string{"whereabouts"},
 			[]string{"DaemonSet kube-system/whereabouts has no pod on the node, since it does not tolerate the taint " + others.ToString()}},
-		"it does not, but has a pod": {sets{intolerant}, pods{podOf("whereabouts", "a", true)}, []string{"whereabouts"}, nil},
+		"it does not, but has a pod": {sets{intolerant}, pods{newPod("whereabouts", "a", true)}, []string{"whereabouts"}, nil},
 	} {
-		names, pending := newPlugins(byName, test.sets, test.pods).checkNode(readyNode().node)
+		names, pending := newPlugins(byName, test.sets, test.pods).checkNode(newReadyNode().node)
 		if !slices.Equal(names, test.names) || !slices.Equal(pending, test.pending) {
 			t.Errorf("%s: %q, pending %q", name, names, pending)
 		}
@@ -119,10 +119,10 @@ func TestUnread(t *testing.T) {
 // TestDiffer fails if a relevant change of a pod or DaemonSet is not passed, or any other
 // change is.
 func TestDiffer(t *testing.T) {
-	pod, ready, moved := podOf("multus", "", false), podOf("multus", "", true), podOf("multus", "a", false)
+	pod, ready, moved := newPod("multus", "", false), newPod("multus", "", true), newPod("multus", "a", false)
 	beat := pod.DeepCopy()
 	beat.ResourceVersion = "2"
-	before, counted, changed := set("multus"), set("multus"), set("multus")
+	before, counted, changed := newDaemonSet("multus"), newDaemonSet("multus"), newDaemonSet("multus")
 	counted.Status.NumberReady, changed.Generation = 1, 2
 	for name, test := range map[string]struct {
 		before, after client.Object

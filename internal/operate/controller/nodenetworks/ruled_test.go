@@ -21,10 +21,10 @@ import (
 	"croft.dev/croft/internal/walls/wall/nodes"
 )
 
-// serves are the kinds that the cluster serves.
-type serves []schema.GroupVersionKind
+// servedKinds are the kinds that the cluster serves.
+type servedKinds []schema.GroupVersionKind
 
-func (s serves) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
+func (s servedKinds) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
 	return s, nil
 }
 
@@ -32,7 +32,7 @@ func (s serves) Look(context.Context, ...schema.GroupVersionKind) ([]schema.Grou
 // controller, reports when it may be removed, reports the removal once, and removes the
 // taint itself when the rule is deleted.
 func TestRuled(t *testing.T) {
-	s := readyNode()
+	s := newReadyNode()
 	s.node.UID = "n1"
 	known := scheme.New()
 	known.AddKnownTypeWithName(nodes.ReadinessRule, &unstructured.Unstructured{})
@@ -41,7 +41,7 @@ func TestRuled(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(known).WithStatusSubresource(s.node, s.claim).WithObjects(s.node, s.claim, rule).Build()
 	recorder := events.NewFakeRecorder(10)
 	controller := &Controller{
-		client: c, recorder: recorder, clock: clocktesting.NewFakePassiveClock(born.Add(7 * time.Second)), rules: serves{nodes.ReadinessRule},
+		client: c, recorder: recorder, clock: clocktesting.NewFakePassiveClock(born.Add(7 * time.Second)), rules: servedKinds{nodes.ReadinessRule},
 		attached: map[string][]secondary.NodeNetwork{"u1": networks},
 	}
 	pass := func() *corev1.Node {
@@ -60,7 +60,7 @@ func TestRuled(t *testing.T) {
 	if !hasNetworksTaint(n) || !readCondition(n).isTrue() || len(recorder.Events) != 0 {
 		t.Errorf("with a rule: taints %v, %+v, %d events", n.Spec.Taints, readCondition(n), len(recorder.Events))
 	}
-	if waiting(t) == 0 {
+	if readWaiting(t) == 0 {
 		t.Error("nobody is told that the node waits")
 	}
 	with := n.DeepCopy()
@@ -70,8 +70,8 @@ func TestRuled(t *testing.T) {
 	}
 	pass()
 	pass()
-	if len(recorder.Events) != 1 || waiting(t) != 0 {
-		t.Errorf("the taint is gone: %d events, waiting since %v", len(recorder.Events), waiting(t))
+	if len(recorder.Events) != 1 || readWaiting(t) != 0 {
+		t.Errorf("the taint is gone: %d events, waiting since %v", len(recorder.Events), readWaiting(t))
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestRuled(t *testing.T) {
 		t.Errorf("without the rule: %v", n.Spec.Taints)
 	}
 	// If the cluster does not serve the kind, the operator does not list rules.
-	controller.rules, controller.client = serves(nil), fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+	controller.rules, controller.client = servedKinds(nil), fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 	if ruled, err := controller.listRuledPools(t.Context()); err != nil || len(ruled) > 0 {
 		t.Error(ruled, err)
 	}

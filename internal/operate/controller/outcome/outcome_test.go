@@ -111,7 +111,7 @@ func TestRaces(t *testing.T) {
 	if pause := lose("shop", 0); pause >= time.Second {
 		t.Errorf("after a success, the first retry waits %s", pause)
 	}
-	if n := retries(t, "races"); n != 13 {
+	if n := countRetries(t, "races"); n != 13 {
 		t.Errorf("croft_retries_total = %v, want 13", n)
 	}
 }
@@ -155,7 +155,7 @@ func TestNeedsPerson(t *testing.T) {
 	}
 }
 
-func retries(t *testing.T, controller string) (total float64) {
+func countRetries(t *testing.T, controller string) (total float64) {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {

@@ -27,17 +27,17 @@ func TestPlatform(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"the platform's people are bound", peopleBound},
-		{"what was put back is reported", repairsReported},
-		{"a role of tenants is put back", roleRestored},
+		{"the platform's people are bound", testPeopleBindings},
+		{"what was put back is reported", testReportedRepairs},
+		{"a role of tenants is put back", testRestoredRole},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}
 }
 
-// repairsReported deletes a policy and its binding. Each repair must be reported by an event and a
-// metric.
-func repairsReported(f *fixture) {
+// testReportedRepairs deletes a policy and its binding. Each repair must be reported by an event
+// and a metric.
+func testReportedRepairs(f *fixture) {
 	whole := operatortest.NewPlatform()
 	f.AwaitReady(whole)
 	before := f.CountRepairs("", "MutatingAdmissionPolicy") + f.CountRepairs("", "MutatingAdmissionPolicyBinding")
@@ -63,8 +63,8 @@ func repairsReported(f *fixture) {
 	f.AwaitReady(whole)
 }
 
-// roleRestored gives a role of tenants all rights.
-func roleRestored(f *fixture) {
+// testRestoredRole gives a role of tenants all rights.
+func testRestoredRole(f *fixture) {
 	whole := operatortest.NewPlatform()
 	f.AwaitReady(whole)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-viewer"}}

@@ -18,8 +18,8 @@ import (
 	"croft.dev/croft/internal/walls/wall/network"
 )
 
-// serving returns a cluster that serves kinds, and has objects.
-func serving(kinds []schema.GroupVersionKind, objects ...client.Object) client.Client {
+// newServingClient returns a cluster that serves kinds, and has objects.
+func newServingClient(kinds []schema.GroupVersionKind, objects ...client.Object) client.Client {
 	var versions []schema.GroupVersion
 	for _, kind := range kinds {
 		versions = append(versions, kind.GroupVersion())
@@ -40,10 +40,10 @@ func TestCheckDialect(t *testing.T) {
 		platform := &estate.Platform{}
 		platform.Network.Dialect = dialect
 		kinds := network.ListKinds(platform)
-		if err := (&Controller{client: serving(kinds)}).checkDialect(platform); err != nil {
+		if err := (&Controller{client: newServingClient(kinds)}).checkDialect(platform); err != nil {
 			t.Errorf("%s, which the cluster serves: %v", dialect, err)
 		}
-		err := (&Controller{client: serving(nil)}).checkDialect(platform)
+		err := (&Controller{client: newServingClient(nil)}).checkDialect(platform)
 		var missing *apply.DialectError
 		if len(kinds) == 0 && err != nil || len(kinds) > 0 && (!errors.As(err, &missing) || missing.Dialect != dialect || missing.Kind != kinds[0]) {
 			t.Errorf("%s, which the cluster does not serve: %v", dialect, err)
@@ -57,7 +57,7 @@ func TestListPlacedByOther(t *testing.T) {
 	tenant := func(name string, engine v1alpha1.PlacementEngine) client.Object {
 		return &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.TenantStatus{Placement: engine}}
 	}
-	c := &Controller{client: serving(nil, tenant("bank", v1alpha1.PlacementGatekeeper), tenant("new", ""), tenant("shop", v1alpha1.PlacementNative))}
+	c := &Controller{client: newServingClient(nil, tenant("bank", v1alpha1.PlacementGatekeeper), tenant("new", ""), tenant("shop", v1alpha1.PlacementNative))}
 	for engine, want := range map[v1alpha1.PlacementEngine][]string{
 		v1alpha1.PlacementNative: {"bank"}, v1alpha1.PlacementGatekeeper: {"shop"},
 	} {

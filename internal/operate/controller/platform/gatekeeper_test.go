@@ -23,7 +23,7 @@ func TestCheckGatekeeper(t *testing.T) {
 		"without templates": {all[:2], v1alpha1.ReasonEngineMissing, "does not serve templates.gatekeeper.sh/v1 ConstraintTemplate"},
 		"without webhooks":  {all, v1alpha1.ReasonEngineUnsafe, "enable mutation"},
 	} {
-		cluster := serving(test.served)
+		cluster := newServingClient(test.served)
 		reason, message, err := (&Controller{client: cluster, live: cluster}).checkGatekeeper(t.Context())
 		if err != nil || reason != test.reason || !strings.Contains(message, test.wantText) {
 			t.Errorf("%s: %s %q, %v; want %s with %q", name, reason, message, err, test.reason, test.wantText)

@@ -18,17 +18,17 @@ import (
 	"croft.dev/croft/internal/walls/wall/identity"
 )
 
-// peopleBound fails if the operator lacks a right to bind the platform's roles to people,
+// testPeopleBindings fails if the operator lacks a right to bind the platform's roles to people,
 // or to delete such a binding.
-func peopleBound(f *fixture) {
+func testPeopleBindings(f *fixture) {
 	f.Patch(operatortest.NewPlatform(), `{"spec":{"admins":["ops"],"auditors":["audit"],"classReaders":["devs"],
 		"addons":[{"apiGroup":"monitoring.coreos.com","resources":["servicemonitors"]}]}}`)
 	admins := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AdminRole}}
 	auditors := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.AuditorRole}}
 	readers := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: identity.ClassesRole}}
-	f.bound(admins, "ops")
-	f.bound(auditors, "audit")
-	f.bound(readers, "devs")
+	f.awaitBinding(admins, "ops")
+	f.awaitBinding(auditors, "audit")
+	f.awaitBinding(readers, "devs")
 	f.Await("the role operator to have the add-on's kinds", func() string {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-operator"}}
 		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(role), role); err != nil {
@@ -41,19 +41,19 @@ func peopleBound(f *fixture) {
 	})
 
 	f.Patch(admins, `{"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"somebody"}]}`)
-	f.bound(admins, "ops")
+	f.awaitBinding(admins, "ops")
 	f.Delete(admins)
-	f.bound(admins, "ops")
+	f.awaitBinding(admins, "ops")
 
-	f.ownRole()
+	f.testOwnRole()
 	f.Patch(operatortest.NewPlatform(), `{"spec":{"auditors":null,"classReaders":null,"addons":null}}`)
 	f.AwaitDeletion(auditors)
 	f.AwaitDeletion(readers)
 }
 
-// ownRole fails if the operator can write a role that is not installed, cannot write one
+// testOwnRole fails if the operator can write a role that is not installed, cannot write one
 // that is, or binds it to other subjects.
-func (f *fixture) ownRole() {
+func (f *fixture) testOwnRole() {
 	const role = `{"deployer":{"rules":[{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","list","watch","patch"]}]}}`
 	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":`+role+`}}`)
 	condition := f.AwaitCondition(operatortest.NewPlatform(), v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
@@ -91,8 +91,8 @@ func (f *fixture) ownRole() {
 	f.AwaitDeletion(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "croft-role-deployer"}})
 }
 
-// bound waits until a role is bound to exactly one group.
-func (f *fixture) bound(binding *rbacv1.ClusterRoleBinding, group string) {
+// awaitBinding waits until a role is bound to exactly one group.
+func (f *fixture) awaitBinding(binding *rbacv1.ClusterRoleBinding, group string) {
 	f.Helper()
 	f.Await("the binding "+binding.Name, func() string {
 		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(binding), binding); err != nil {

@@ -32,9 +32,9 @@ func TestPool(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"a pool is kept while it is used", poolInUse},
-		{"Karpenter's status is reported", nodesReported},
-		{"what was put back is reported", repairsReported},
+		{"a pool is kept while it is used", testPoolInUse},
+		{"Karpenter's status is reported", testReportedNodes},
+		{"what was put back is reported", testReportedRepairs},
 		{"launches that the cloud refuses are held", launchesHeld},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
@@ -42,12 +42,12 @@ func TestPool(t *testing.T) {
 	t.Run("Karpenter is installed later", func(t *testing.T) {
 		sandbox.EndToEnd(t)
 		stop()
-		karpenterLater(&fixture{f.For(t)})
+		testKarpenterInstalledLater(&fixture{f.For(t)})
 	})
 }
 
-// declare creates a pool, and returns its NodePool.
-func (f *fixture) declare(name string) (*v1alpha1.Pool, *karpenterv1.NodePool) {
+// declarePool creates a pool, and returns its NodePool.
+func (f *fixture) declarePool(name string) (*v1alpha1.Pool, *karpenterv1.NodePool) {
 	f.Helper()
 	pool := operatortest.NewPool(name)
 	f.Create(pool)
@@ -55,8 +55,8 @@ func (f *fixture) declare(name string) (*v1alpha1.Pool, *karpenterv1.NodePool) {
 	return pool, &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func poolInUse(f *fixture) {
-	jobs, nodePool := f.declare("jobs")
+func testPoolInUse(f *fixture) {
+	jobs, nodePool := f.declarePool("jobs")
 	user := operatortest.NewTenant("user", "jobs")
 	f.Create(user)
 	f.AwaitReady(user)
@@ -71,9 +71,9 @@ func poolInUse(f *fixture) {
 	f.AwaitDeletion(nodePool)
 }
 
-// nodesReported writes the status of a NodePool as Karpenter does.
-func nodesReported(f *fixture) {
-	pool, nodePool := f.declare("reported")
+// testReportedNodes writes the status of a NodePool as Karpenter does.
+func testReportedNodes(f *fixture) {
+	pool, nodePool := f.declarePool("reported")
 	f.AwaitCondition(pool, v1alpha1.ConditionNodesReady, metav1.ConditionUnknown, v1alpha1.ReasonNodePoolNotReady)
 	report := func(nodes int, status, reason string) {
 		f.Helper()
@@ -91,10 +91,10 @@ func nodesReported(f *fixture) {
 	}
 }
 
-// repairsReported changes a NodePool. Its repair must be reported by an event, a log line and a
+// testReportedRepairs changes a NodePool. Its repair must be reported by an event, a log line and a
 // metric.
-func repairsReported(f *fixture) {
-	pool, nodePool := f.declare("drifting")
+func testReportedRepairs(f *fixture) {
+	pool, nodePool := f.declarePool("drifting")
 	before := f.CountRepairs("", "NodePool")
 	f.Patch(nodePool, `{"spec":{"weight":7,"template":{"spec":{"taints":[]}}}}`)
 	f.AwaitRepair(pool, "restored NodePool drifting, which was changed by somebody")
@@ -110,8 +110,8 @@ func repairsReported(f *fixture) {
 	}
 }
 
-// karpenterLater covers a cluster on which Karpenter is installed after croft.
-func karpenterLater(f *fixture) {
+// testKarpenterInstalledLater covers a cluster on which Karpenter is installed after croft.
+func testKarpenterInstalledLater(f *fixture) {
 	var kinds []*apiextensionsv1.CustomResourceDefinition
 	for _, name := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh"} {
 		kind := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}

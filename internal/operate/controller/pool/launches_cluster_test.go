@@ -24,7 +24,7 @@ import (
 // the hold does not end with the next change of the Pool.
 func launchesHeld(f *fixture) {
 	const name = "refused"
-	pool, nodePool := f.declare(name)
+	pool, nodePool := f.declarePool(name)
 	f.Patch(pool, `{"spec":{"limits":{"cpu":"10"}}}`)
 	f.AwaitCondition(pool, v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied)
 	f.PatchStatus(nodePool, `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`)

@@ -22,8 +22,8 @@ import (
 	"croft.dev/croft/internal/operate/controller/declared"
 )
 
-// nodePool returns a NodePool with conditions, each as its type, status, reason and message.
-func nodePool(conditions ...[4]string) *karpenterv1.NodePool {
+// newNodePool returns a NodePool with conditions, each as its type, status, reason and message.
+func newNodePool(conditions ...[4]string) *karpenterv1.NodePool {
 	n := &karpenterv1.NodePool{}
 	for _, c := range conditions {
 		n.Status.Conditions = append(n.Status.Conditions, status.Condition{Type: c[0], Status: metav1.ConditionStatus(c[1]), Reason: c[2], Message: c[3]})
@@ -82,18 +82,18 @@ func TestComputeStatus(t *testing.T) {
 			conditions{applied: "True Applied", nodes: "Unknown NodePoolNotReady", ready: "Unknown NodePoolNotReady"}, reconciling,
 		},
 		{
-			"Karpenter has set no condition", func(s *observation) { s.nodePool = nodePool() },
+			"Karpenter has set no condition", func(s *observation) { s.nodePool = newNodePool() },
 			conditions{nodes: "Unknown NodePoolNotReady", ready: "Unknown NodePoolNotReady"}, reconciling,
 		},
 		{
 			"Karpenter does not know yet", func(s *observation) {
-				s.nodePool = nodePool([4]string{"Ready", "Unknown", "AwaitingReconciliation", "soon"})
+				s.nodePool = newNodePool([4]string{"Ready", "Unknown", "AwaitingReconciliation", "soon"})
 			},
 			conditions{nodes: "Unknown NodePoolNotReady AwaitingReconciliation: soon", ready: "Unknown NodePoolNotReady"}, reconciling,
 		},
 		{
 			"Karpenter reports failed conditions", func(s *observation) {
-				s.nodePool = nodePool([4]string{"NodeClassReady", "False", "NodeClassNotFound", "no class"}, [4]string{"ValidationSucceeded", "True", "", "fine"}, [4]string{"Ready", "False", "UnhealthyDependents", ""})
+				s.nodePool = newNodePool([4]string{"NodeClassReady", "False", "NodeClassNotFound", "no class"}, [4]string{"ValidationSucceeded", "True", "", "fine"}, [4]string{"Ready", "False", "UnhealthyDependents", ""})
 			},
 			conditions{nodes: "False NodePoolNotReady UnhealthyDependents; NodeClassReady: no class", ready: "False NodePoolNotReady"}, reconciling,
 		},
@@ -111,7 +111,7 @@ func TestComputeStatus(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := &observation{
 				entry: declared.Entry[estate.Pool]{Users: []string{"shop"}}, hasPlatform: true, applied: true,
-				nodePool: nodePool([4]string{"Ready", "True", "Ready", ""}),
+				nodePool: newNodePool([4]string{"Ready", "True", "Ready", ""}),
 			}
 			if test.change != nil {
 				test.change(s)
@@ -148,7 +148,7 @@ func TestComputeStatus(t *testing.T) {
 
 // TestReportNodes fails if Karpenter's numbers do not reach the Pool's status.
 func TestReportNodes(t *testing.T) {
-	n := nodePool([4]string{"Ready", "True", "", ""})
+	n := newNodePool([4]string{"Ready", "True", "", ""})
 	n.Status.Nodes = ptr.To[int64](4)
 	n.Status.Resources = corev1.ResourceList{"cpu": resource.MustParse("16"), "nvidia.com/gpu": resource.MustParse("0")}
 	pool := &v1alpha1.Pool{}

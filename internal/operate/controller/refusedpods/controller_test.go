@@ -20,7 +20,7 @@ import (
 	"croft.dev/croft/internal/operate/controller/watch"
 )
 
-func refusedEvent(namespace, workload, component string, ago time.Duration) *corev1.Event {
+func newRefusedEvent(namespace, workload, component string, ago time.Duration) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: workload},
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: workload, UID: types.UID(namespace + workload)},
@@ -54,10 +54,10 @@ func TestReconcile(t *testing.T) {
 		again  bool
 	}{
 		{"nothing is refused", nil, "0", 0, false},
-		{"forged, and another tenant's", []*corev1.Event{refusedEvent("shop-a", "a", "web", 0), refusedEvent("bank", "a", "job-controller", 0)}, "0", 0, false},
-		{"two namespaces", []*corev1.Event{refusedEvent("shop-a", "a", "job-controller", time.Second), refusedEvent("shop-b", "a", "job-controller", 2*time.Second)}, "2, Job shop-b/a: no", 1, true},
-		{"unchanged", []*corev1.Event{refusedEvent("shop-a", "a", "job-controller", 0), refusedEvent("shop-b", "a", "job-controller", time.Second)}, "2, Job shop-b/a: no", 0, true},
-		{"one is left", []*corev1.Event{refusedEvent("shop-a", "a", "job-controller", 0), refusedEvent("shop-b", "a", "job-controller", time.Hour)}, "1, Job shop-a/a: no", 1, true},
+		{"forged, and another tenant's", []*corev1.Event{newRefusedEvent("shop-a", "a", "web", 0), newRefusedEvent("bank", "a", "job-controller", 0)}, "0", 0, false},
+		{"two namespaces", []*corev1.Event{newRefusedEvent("shop-a", "a", "job-controller", time.Second), newRefusedEvent("shop-b", "a", "job-controller", 2*time.Second)}, "2, Job shop-b/a: no", 1, true},
+		{"unchanged", []*corev1.Event{newRefusedEvent("shop-a", "a", "job-controller", 0), newRefusedEvent("shop-b", "a", "job-controller", time.Second)}, "2, Job shop-b/a: no", 0, true},
+		{"one is left", []*corev1.Event{newRefusedEvent("shop-a", "a", "job-controller", 0), newRefusedEvent("shop-b", "a", "job-controller", time.Hour)}, "1, Job shop-a/a: no", 1, true},
 		{"none is left", nil, "0", 1, false},
 	} {
 		t.Run(step.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"croft.dev/croft/internal/operate/controller/event"
 )
 
-func change(kind, name string, action apply.Action, undid ...string) apply.Change {
+func newChange(kind, name string, action apply.Action, undid ...string) apply.Change {
 	return apply.Change{
 		Ref: apply.Ref{
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind},
@@ -25,10 +25,10 @@ func change(kind, name string, action apply.Action, undid ...string) apply.Chang
 
 func TestOf(t *testing.T) {
 	repairs := Find([]apply.Change{
-		change("NetworkPolicy", "same", apply.Unchanged), change("NetworkPolicy", "gone", apply.Created),
-		change("Namespace", "new", apply.Created), change("Namespace", "relabelled", apply.Configured),
-		change("RoleBinding", "surplus", apply.Deleted), change("RoleBinding", "rebound", apply.Recreated),
-		change("LimitRange", "refused", apply.Failed), change("LimitRange", "left", apply.Skipped),
+		newChange("NetworkPolicy", "same", apply.Unchanged), newChange("NetworkPolicy", "gone", apply.Created),
+		newChange("Namespace", "new", apply.Created), newChange("Namespace", "relabelled", apply.Configured),
+		newChange("RoleBinding", "surplus", apply.Deleted), newChange("RoleBinding", "rebound", apply.Recreated),
+		newChange("LimitRange", "refused", apply.Failed), newChange("LimitRange", "left", apply.Skipped),
 	})
 	var names []string
 	for _, c := range repairs {
@@ -40,10 +40,10 @@ func TestOf(t *testing.T) {
 }
 
 func TestNote(t *testing.T) {
-	deleted, changed := change("NetworkPolicy", "a", apply.Created), change("NetworkPolicy", "b", apply.Configured, "kubectl-edit", "helm")
+	deleted, changed := newChange("NetworkPolicy", "a", apply.Created), newChange("NetworkPolicy", "b", apply.Configured, "kubectl-edit", "helm")
 	var many []apply.Change
 	for i := range 60 {
-		many = append(many, change("NetworkPolicy", fmt.Sprintf("croft-policy-%d", i), apply.Created))
+		many = append(many, newChange("NetworkPolicy", fmt.Sprintf("croft-policy-%d", i), apply.Created))
 	}
 	for _, test := range []struct {
 		repairs []apply.Change

@@ -39,8 +39,8 @@ func (l looked) Look(context.Context, ...schema.GroupVersionKind) ([]schema.Grou
 	return nil, nil
 }
 
-// ward is a Controller with one network on its own fake cluster.
-type ward struct {
+// testController is a Controller with one network on its own fake cluster.
+type testController struct {
 	*testing.T
 	*Controller
 	client.Client
@@ -49,7 +49,7 @@ type ward struct {
 	writes int
 }
 
-func newWard(t *testing.T) *ward {
+func newTestController(t *testing.T) *testController {
 	t.Helper()
 	s := scheme.New()
 	s.AddKnownTypeWithName(secondary.IPPool, &unstructured.Unstructured{})
@@ -63,8 +63,8 @@ func newWard(t *testing.T) *ward {
 			{Zone: "b", Subnet: "subnet-b", CIDR: "10.0.5.0/24", PodCIDR: "10.0.5.32/27"},
 		},
 	}}
-	w := &ward{T: t, events: events.NewFakeRecorder(10)}
-	w.Client = fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(network).WithObjects(platform, network, ipPool("10.0.4.0"), ipPool("10.0.5.0")).
+	w := &testController{T: t, events: events.NewFakeRecorder(10)}
+	w.Client = fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(network).WithObjects(platform, network, newIPPool("10.0.4.0"), newIPPool("10.0.5.0")).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
 			w.writes++
 			return c.SubResource(sub).Patch(ctx, o, p, options...)
@@ -81,7 +81,7 @@ func newWard(t *testing.T) *ward {
 	return w
 }
 
-func ipPool(subnet string) *unstructured.Unstructured {
+func newIPPool(subnet string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"range": subnet + "/24", "allocations": map[string]any{}}}}
 	u.SetGroupVersionKind(secondary.IPPool)
 	u.SetNamespace("kube-system")
@@ -89,10 +89,10 @@ func ipPool(subnet string) *unstructured.Unstructured {
 	return u
 }
 
-// use allocates addresses of a subnet to pods, and reconciles the network.
-func (w *ward) use(subnet string, addresses int) reconcile.Result {
+// useAddresses allocates addresses of a subnet to pods, and reconciles the network.
+func (w *testController) useAddresses(subnet string, addresses int) reconcile.Result {
 	w.Helper()
-	pool := ipPool(subnet)
+	pool := newIPPool(subnet)
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(pool), pool); err != nil {
 		w.Fatal(err)
 	}
@@ -106,10 +106,10 @@ func (w *ward) use(subnet string, addresses int) reconcile.Result {
 	if err := w.Update(w.Context(), pool); err != nil {
 		w.Fatal(err)
 	}
-	return w.look()
+	return w.runReconcile()
 }
 
-func (w *ward) look() reconcile.Result {
+func (w *testController) runReconcile() reconcile.Result {
 	w.Helper()
 	result, err := w.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "n4"}})
 	if err != nil {
@@ -118,11 +118,11 @@ func (w *ward) look() reconcile.Result {
 	return result
 }
 
-// says fails unless the network has these conditions. The message of AddressesAvailable
+// expectConditions fails unless the network has these conditions. The message of AddressesAvailable
 // must contain all parts of message.
-func (w *ward) says(ready, holds metav1.ConditionStatus, reason string, message ...string) {
+func (w *testController) expectConditions(ready, holds metav1.ConditionStatus, reason string, message ...string) {
 	w.Helper()
-	n := w.network()
+	n := w.getNetwork()
 	is := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
 	if is == nil || is.Status != holds || is.Reason != reason {
 		w.Fatalf("AddressesAvailable is %+v, not %s %s", is, holds, reason)
@@ -137,7 +137,7 @@ func (w *ward) says(ready, holds metav1.ConditionStatus, reason string, message 
 	}
 }
 
-func (w *ward) network() *v1alpha1.SecondaryNetwork {
+func (w *testController) getNetwork() *v1alpha1.SecondaryNetwork {
 	w.Helper()
 	n := &v1alpha1.SecondaryNetwork{}
 	if err := w.Get(w.Context(), client.ObjectKey{Name: "n4"}, n); err != nil {
@@ -146,8 +146,8 @@ func (w *ward) network() *v1alpha1.SecondaryNetwork {
 	return n
 }
 
-// event returns the next event, or "".
-func (w *ward) event() string {
+// takeEvent returns the next event, or "".
+func (w *testController) takeEvent() string {
 	select {
 	case e := <-w.events.Events:
 		return e
@@ -159,52 +159,52 @@ func (w *ward) event() string {
 // TestRangeRunsOut fills a zone's range. A warning must be emitted once, before the range
 // is full, and the status must not be written while nothing changes.
 func TestRangeRunsOut(t *testing.T) {
-	w := newWard(t)
-	w.look()
-	w.says(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
+	w := newTestController(t)
+	w.runReconcile()
+	w.expectConditions(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
 	before := w.writes
 	for n := range 29 {
-		w.use("10.0.4.0", n)
+		w.useAddresses("10.0.4.0", n)
 	}
-	if w.writes > before || w.event() != "" {
+	if w.writes > before || w.takeEvent() != "" {
 		t.Errorf("%d writes while pods came, and there was room for them", w.writes-before)
 	}
-	w.use("10.0.4.0", 29)
-	w.says(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonRangeNearlyFull, "a: 29 of 32 addresses of 10.0.4.32/27", "widen podCIDR")
-	if e := w.event(); !strings.Contains(e, "Warning RangeNearlyFull") {
+	w.useAddresses("10.0.4.0", 29)
+	w.expectConditions(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonRangeNearlyFull, "a: 29 of 32 addresses of 10.0.4.32/27", "widen podCIDR")
+	if e := w.takeEvent(); !strings.Contains(e, "Warning RangeNearlyFull") {
 		t.Errorf("the event is %q", e)
 	}
-	w.use("10.0.4.0", 31)
-	if e := w.event(); e != "" {
+	w.useAddresses("10.0.4.0", 31)
+	if e := w.takeEvent(); e != "" {
 		t.Errorf("told twice: %q", e)
 	}
-	w.use("10.0.4.0", 32)
-	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "a: 32 of 32")
-	if e := w.event(); !strings.Contains(e, "Warning RangeFull") {
+	w.useAddresses("10.0.4.0", 32)
+	w.expectConditions(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "a: 32 of 32")
+	if e := w.takeEvent(); !strings.Contains(e, "Warning RangeFull") {
 		t.Errorf("the event is %q", e)
 	}
-	w.use("10.0.5.0", 30)
-	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "a: 32 of 32", "b: 30 of 32")
-	w.use("10.0.5.0", 0)
-	w.use("10.0.4.0", 5)
-	w.says(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
+	w.useAddresses("10.0.5.0", 30)
+	w.expectConditions(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "a: 32 of 32", "b: 30 of 32")
+	w.useAddresses("10.0.5.0", 0)
+	w.useAddresses("10.0.4.0", 5)
+	w.expectConditions(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
 
-	if got := gauge(t, used, "a") + gauge(t, used, "b"); got != 5 {
+	if got := readGauge(t, used, "a") + readGauge(t, used, "b"); got != 5 {
 		t.Errorf("the metric counts %v used addresses", got)
 	}
-	if got := gauge(t, total, "a"); got != 32 {
+	if got := readGauge(t, total, "a"); got != 32 {
 		t.Errorf("the metric counts %v addresses", got)
 	}
-	if err := w.Delete(t.Context(), w.network()); err != nil {
+	if err := w.Delete(t.Context(), w.getNetwork()); err != nil {
 		t.Fatal(err)
 	}
-	w.look()
-	if n := len(series(total)); n > 0 {
+	w.runReconcile()
+	if n := len(collectSeries(total)); n > 0 {
 		t.Errorf("%d series are left of a network that is gone", n)
 	}
 }
 
-func gauge(t *testing.T, v *prometheus.GaugeVec, zone string) float64 {
+func readGauge(t *testing.T, v *prometheus.GaugeVec, zone string) float64 {
 	t.Helper()
 	var m dto.Metric
 	if err := v.WithLabelValues("n4", zone).Write(&m); err != nil {
@@ -213,7 +213,7 @@ func gauge(t *testing.T, v *prometheus.GaugeVec, zone string) float64 {
 	return m.GetGauge().GetValue()
 }
 
-func series(v *prometheus.GaugeVec) []prometheus.Metric {
+func collectSeries(v *prometheus.GaugeVec) []prometheus.Metric {
 	found := make(chan prometheus.Metric, 10)
 	v.Collect(found)
 	close(found)
@@ -227,14 +227,14 @@ func series(v *prometheus.GaugeVec) []prometheus.Metric {
 // TestWithoutWhereabouts fails if a network is not Ready on a cluster that does not serve
 // whereabouts' kind, or if the kind is not looked up again.
 func TestWithoutWhereabouts(t *testing.T) {
-	w := newWard(t)
-	w.use("10.0.4.0", 32)
-	w.says(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
+	w := newTestController(t)
+	w.useAddresses("10.0.4.0", 32)
+	w.expectConditions(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
 	w.pools = looked(false)
-	if result := w.look(); result.RequeueAfter != absent {
+	if result := w.runReconcile(); result.RequeueAfter != absent {
 		t.Errorf("whereabouts is looked for again after %s", result.RequeueAfter)
 	}
-	n := w.network()
+	n := w.getNetwork()
 	if meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable) != nil ||
 		!meta.IsStatusConditionTrue(n.Status.Conditions, v1alpha1.ConditionReady) {
 		t.Errorf("without whereabouts: %+v", n.Status.Conditions)
@@ -244,9 +244,9 @@ func TestWithoutWhereabouts(t *testing.T) {
 // TestOthersConditions fails if a status write overwrites a condition that package
 // interfaces wrote after the status was read.
 func TestOthersConditions(t *testing.T) {
-	w := newWard(t)
-	w.look()
-	before := w.network()
+	w := newTestController(t)
+	w.runReconcile()
+	before := w.getNetwork()
 	stale := before.DeepCopy()
 	other := before.DeepCopy()
 	status.Set(&other.Status, 1, v1alpha1.ConditionInterfacesReady, metav1.ConditionFalse, v1alpha1.ReasonInterfacesMissing, "no subnet")
@@ -257,8 +257,8 @@ func TestOthersConditions(t *testing.T) {
 	if err := w.patchStatus(t.Context(), before, stale); err == nil {
 		t.Error("a status that is not the newest was written")
 	}
-	w.use("10.0.4.0", 32)
-	n := w.network()
+	w.useAddresses("10.0.4.0", 32)
+	n := w.getNetwork()
 	if !meta.IsStatusConditionFalse(n.Status.Conditions, v1alpha1.ConditionInterfacesReady) ||
 		!meta.IsStatusConditionFalse(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable) {
 		t.Errorf("conditions: %+v", n.Status.Conditions)
@@ -270,11 +270,11 @@ func TestOthersConditions(t *testing.T) {
 
 // TestServed fails if an IPPool triggers a network of which it cannot have addresses.
 func TestServed(t *testing.T) {
-	w := newWard(t)
-	if got := w.findNetworks(t.Context(), ipPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {
+	w := newTestController(t)
+	if got := w.findNetworks(t.Context(), newIPPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {
 		t.Errorf("10.0.5.0/24 wakes %v", got)
 	}
-	if got := w.findNetworks(t.Context(), ipPool("10.0.6.0")); len(got) != 0 {
+	if got := w.findNetworks(t.Context(), newIPPool("10.0.6.0")); len(got) != 0 {
 		t.Errorf("10.0.6.0/24 wakes %v", got)
 	}
 }

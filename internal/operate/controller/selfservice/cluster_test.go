@@ -53,8 +53,8 @@ func newSelfService(t *testing.T) (s *selfService, stop func()) {
 	return s, stop
 }
 
-// accepted waits until a request is accepted or refused for this reason.
-func (s *selfService) accepted(r *v1alpha1.TenantNamespace, reason string) {
+// awaitDecision waits until a request is accepted or refused for this reason.
+func (s *selfService) awaitDecision(r *v1alpha1.TenantNamespace, reason string) {
 	s.Helper()
 	status := metav1.ConditionFalse
 	if reason == v1alpha1.ReasonAccepted {
@@ -63,18 +63,18 @@ func (s *selfService) accepted(r *v1alpha1.TenantNamespace, reason string) {
 	s.AwaitCondition(r, v1alpha1.ConditionAccepted, status, reason)
 }
 
-// ask creates a request as a user, and waits for its condition.
-func (s *selfService) ask(by client.Client, r *v1alpha1.TenantNamespace, reason string) *v1alpha1.TenantNamespace {
+// requestNamespace creates a request as a user, and waits for its condition.
+func (s *selfService) requestNamespace(by client.Client, r *v1alpha1.TenantNamespace, reason string) *v1alpha1.TenantNamespace {
 	s.Helper()
 	if err := by.Create(s.Context(), r); err != nil {
 		s.Fatal(err)
 	}
-	s.accepted(r, reason)
+	s.awaitDecision(r, reason)
 	return r
 }
 
-// names returns the namespaces with a tenant's label.
-func (s *selfService) names(tenant string) []string {
+// listNamespaces returns the namespaces with a tenant's label.
+func (s *selfService) listNamespaces(tenant string) []string {
 	s.Helper()
 	var list corev1.NamespaceList
 	if err := s.Client.List(s.Context(), &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
@@ -87,8 +87,8 @@ func (s *selfService) names(tenant string) []string {
 	return names
 }
 
-// shares returns the sum of the pods that the ResourceQuotas of namespaces allow.
-func (s *selfService) shares(namespaces ...string) int64 {
+// sumShares returns the sum of the pods that the ResourceQuotas of namespaces allow.
+func (s *selfService) sumShares(namespaces ...string) int64 {
 	s.Helper()
 	var sum int64
 	for _, name := range namespaces {
@@ -110,11 +110,11 @@ func TestSelfService(t *testing.T) {
 	sandbox.Thorough(t)
 	s, stop := newSelfService(t)
 	defer func() { stop() }()
-	first := s.rightful()
-	s.refusedByAdmission()
-	s.refusedByStatus()
-	second := s.limit()
-	s.subTenant(first.Name)
+	first := s.testPermittedRequest()
+	s.testAdmissionRefusals()
+	s.testStatusRefusals()
+	second := s.testLimit()
+	s.testSubTenant(first.Name)
 
 	// The platform lowers the limit, and declares a granted namespace for another tenant.
 	// No existing namespace may change, and a restarted operator must not change one
@@ -140,18 +140,18 @@ func TestSelfService(t *testing.T) {
 	})
 	s.Patch(s.shop, `{"spec":{"selfService":{"namespaces":2}}}`)
 	s.AwaitReady(s.shop)
-	s.deletion(first)
-	s.retention()
+	s.testDeletion(first)
+	s.testRetention()
 }
 
-// rightful requests a permitted namespace. The request's labels and annotations must have
-// no effect, except for the label that the tenant may choose.
-func (s *selfService) rightful() *v1alpha1.TenantNamespace {
+// testPermittedRequest requests a permitted namespace. The request's labels and annotations must
+// have no effect, except for the label that the tenant may choose.
+func (s *selfService) testPermittedRequest() *v1alpha1.TenantNamespace {
 	s.Helper()
 	r := operatortest.NewTenantNamespace("shop", "shop-a")
 	r.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "privileged", "mine": "yes", "croft.dev/cost-code": "bank", "env": "dev"}
 	r.Annotations = map[string]string{"croft.dev/rules.registries": "*", "mine": "yes"}
-	s.ask(s.ann, r, v1alpha1.ReasonAccepted)
+	s.requestNamespace(s.ann, r, v1alpha1.ReasonAccepted)
 	s.AwaitReady(r)
 	if err := s.ann.Patch(s.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`))); err != nil {
 		s.Error(err)
@@ -170,7 +170,7 @@ func (s *selfService) rightful() *v1alpha1.TenantNamespace {
 	if len(s.ListPolicies("shop-a")) == 0 {
 		s.Error("no network policies stand around the namespace")
 	}
-	if sum := s.shares("shop", "shop-db", "shop-a"); sum > 30 {
+	if sum := s.sumShares("shop", "shop-db", "shop-a"); sum > 30 {
 		s.Errorf("the shares add up to %d pods, and the quota is 30", sum)
 	}
 	if err := s.ann.Create(s.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop-a", Name: "mine"}}); err != nil {
@@ -205,10 +205,10 @@ func (s *selfService) chooseLabels(r *v1alpha1.TenantNamespace) {
 	}
 }
 
-// subTenant gives people access to one namespace of a tenant, as docs/how-to/self-service.md
+// testSubTenant gives people access to one namespace of a tenant, as docs/how-to/self-service.md
 // describes: the platform names the group once, and the tenant's operators bind it. The
 // group has the operator's rights in that namespace, and no rights elsewhere.
-func (s *selfService) subTenant(name string) {
+func (s *selfService) testSubTenant(name string) {
 	s.Helper()
 	binding := func(group string) *rbacv1.RoleBinding {
 		return &rbacv1.RoleBinding{

@@ -10,24 +10,24 @@ import (
 	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
-// deletion deletes a request that has another controller's finalizer. The namespace is
+// testDeletion deletes a request that has another controller's finalizer. The namespace is
 // deleted, and the tenant may request another one.
-func (s *selfService) deletion(r *v1alpha1.TenantNamespace) {
+func (s *selfService) testDeletion(r *v1alpha1.TenantNamespace) {
 	s.Helper()
 	s.Patch(r, `{"metadata":{"finalizers":["example.com/stuck"]}}`)
 	if err := s.ann.Delete(s.Context(), r); err != nil {
 		s.Fatal(err)
 	}
 	s.AwaitDeletion(operatortest.NewNamespace(r.Name))
-	s.AwaitReady(s.ask(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-next"), v1alpha1.ReasonAccepted))
+	s.AwaitReady(s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-next"), v1alpha1.ReasonAccepted))
 	s.Patch(r, `{"metadata":{"finalizers":null}}`)
 	s.AwaitDeletion(r)
 }
 
-// retention deletes a request of a tenant with deletion: Retain. The namespace still counts
+// testRetention deletes a request of a tenant with deletion: Retain. The namespace still counts
 // towards the limit, however often the tenant tries, and all access is removed. The same
 // request restores access.
-func (s *selfService) retention() {
+func (s *selfService) testRetention() {
 	s.Helper()
 	s.Patch(s.shop, `{"spec":{"deletion":"Retain"}}`)
 	s.AwaitReady(s.shop)
@@ -42,9 +42,9 @@ func (s *selfService) retention() {
 		return ""
 	})
 	for _, name := range []string{"shop-more-1", "shop-more-2"} {
-		s.ask(s.ann, operatortest.NewTenantNamespace("shop", name), v1alpha1.ReasonLimitReached)
+		s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop", name), v1alpha1.ReasonLimitReached)
 	}
-	if names := s.names("shop"); len(names) != 4 {
+	if names := s.listNamespaces("shop"); len(names) != 4 {
 		s.Errorf("shop has %v, and may have 2 beside its 2", names)
 	}
 	live := operatortest.NewNamespace("shop-next")
@@ -52,8 +52,8 @@ func (s *selfService) retention() {
 		s.Fatal(err)
 	}
 	kept := maps.Clone(live.Labels)
-	s.ask(s.ann, operatortest.NewTenantNamespace("shop", "shop-next"), v1alpha1.ReasonNameTaken)
-	again := s.ask(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-next"), v1alpha1.ReasonAccepted)
+	s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop", "shop-next"), v1alpha1.ReasonNameTaken)
+	again := s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-next"), v1alpha1.ReasonAccepted)
 	s.AwaitReady(again)
 	if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil || !maps.Equal(kept, live.Labels) {
 		s.Errorf("had again, the namespace has %v, and had %v: %v", live.Labels, kept, err)

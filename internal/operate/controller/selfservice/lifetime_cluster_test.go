@@ -26,14 +26,14 @@ func TestNamespaceEnds(t *testing.T) {
 
 	past := operatortest.NewTenantNamespace("shop", "shop-past")
 	past.Spec.Until = &metav1.Time{Time: time.Now().Add(-time.Hour)}
-	s.ask(s.ann, past, v1alpha1.ReasonNotAllowed)
+	s.requestNamespace(s.ann, past, v1alpha1.ReasonNotAllowed)
 
 	short := operatortest.NewTenantNamespace("shop", "shop-short")
 	short.Spec.Until = &metav1.Time{Time: time.Now().Add(time.Hour)}
-	s.AwaitReady(s.ask(s.ann, short, v1alpha1.ReasonAccepted))
+	s.AwaitReady(s.requestNamespace(s.ann, short, v1alpha1.ReasonAccepted))
 	s.AwaitCondition(short, v1alpha1.ConditionEnding, metav1.ConditionTrue, v1alpha1.ReasonEndsWithinHour)
 
-	s.extend(short, time.Now().Add(48*time.Hour))
+	s.extendLifetime(short, time.Now().Add(48*time.Hour))
 	s.Await("the condition Ending to disappear", func() string {
 		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(short), short); err != nil {
 			return err.Error()
@@ -45,14 +45,14 @@ func TestNamespaceEnds(t *testing.T) {
 	})
 
 	stop()
-	s.extend(short, time.Now().Add(-time.Second))
+	s.extendLifetime(short, time.Now().Add(-time.Second))
 	stop = s.Operate()
 	s.AwaitDeletion(short)
 	s.AwaitDeletion(operatortest.NewNamespace(short.Name))
 }
 
-// extend writes another end as a member of the team.
-func (s *selfService) extend(r *v1alpha1.TenantNamespace, end time.Time) {
+// extendLifetime writes another end as a member of the team.
+func (s *selfService) extendLifetime(r *v1alpha1.TenantNamespace, end time.Time) {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"until":%q}}`, end.UTC().Format(time.RFC3339))
 	if err := s.ann.Patch(s.Context(), r, client.RawPatch(types.MergePatchType, patch)); err != nil {

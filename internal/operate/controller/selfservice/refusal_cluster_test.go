@@ -13,8 +13,8 @@ import (
 	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
-// refusedByAdmission makes requests that the API server refuses.
-func (s *selfService) refusedByAdmission() {
+// testAdmissionRefusals makes requests that the API server refuses.
+func (s *selfService) testAdmissionRefusals() {
 	s.Helper()
 	viewer, bob := s.Impersonate("eve", "shop-lookers"), s.Impersonate("bob", "bank-devs")
 	for _, test := range []struct {
@@ -40,9 +40,9 @@ func (s *selfService) refusedByAdmission() {
 	}
 }
 
-// refusedByStatus requests names that only croft recognises as not the tenant's. Neither the
+// testStatusRefusals requests names that only croft recognises as not the tenant's. Neither the
 // request nor its deletion may change the existing namespaces.
-func (s *selfService) refusedByStatus() {
+func (s *selfService) testStatusRefusals() {
 	s.Helper()
 	before := map[string]string{}
 	for _, name := range []string{"shop-old", "shop-offered", "shop-ci"} {
@@ -59,7 +59,7 @@ func (s *selfService) refusedByStatus() {
 		"shop-offered": v1alpha1.ReasonNameTaken,
 		"shop-db":      v1alpha1.ReasonNameTaken,
 	} {
-		r := s.ask(s.ann, operatortest.NewTenantNamespace("shop", name), reason)
+		r := s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop", name), reason)
 		if r.Status.Tenant != "" {
 			s.Errorf("%s is granted to %s", name, r.Status.Tenant)
 		}
@@ -68,12 +68,12 @@ func (s *selfService) refusedByStatus() {
 		}
 	}
 	// Two requests for the same name: the first gets the namespace.
-	twice := s.ask(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-a"), v1alpha1.ReasonNameTaken)
+	twice := s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop-db", "shop-a"), v1alpha1.ReasonNameTaken)
 	if err := s.ann.Delete(s.Context(), twice); err != nil {
 		s.Error(err)
 	}
 	// When this later request is decided, the deletions have been observed.
-	last := s.ask(s.ann, operatortest.NewTenantNamespace("shop", "shop-ci-y"), v1alpha1.ReasonNameNotAllowed)
+	last := s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop", "shop-ci-y"), v1alpha1.ReasonNameNotAllowed)
 	if err := s.ann.Delete(s.Context(), last); err != nil {
 		s.Error(err)
 	}
@@ -88,8 +88,8 @@ func (s *selfService) refusedByStatus() {
 	s.AwaitReady(operatortest.NewTenantNamespace("shop", "shop-a"))
 }
 
-// limit requests many namespaces at once, in two namespaces. Only one more is allowed.
-func (s *selfService) limit() *v1alpha1.TenantNamespace {
+// testLimit requests many namespaces at once, in two namespaces. Only one more is allowed.
+func (s *selfService) testLimit() *v1alpha1.TenantNamespace {
 	s.Helper()
 	var group sync.WaitGroup
 	all := make([]*v1alpha1.TenantNamespace, 8)
@@ -126,7 +126,7 @@ func (s *selfService) limit() *v1alpha1.TenantNamespace {
 		s.Fatal("none is granted, and one was left")
 	}
 	s.AwaitReady(granted)
-	if names := s.names("shop"); len(names) != 4 {
+	if names := s.listNamespaces("shop"); len(names) != 4 {
 		s.Errorf("shop has %v, and may have 2 beside its 2", names)
 	}
 	for _, r := range all {

@@ -39,7 +39,7 @@ func TestConnectionsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.dialect, err)
 		}
-		if got, want := lines(t, s), []string{"croft_connection_end_timestamp_seconds{caller=billing,tenant=shop} 600"}; !slices.Equal(got, want) {
+		if got, want := formatSamples(t, s), []string{"croft_connection_end_timestamp_seconds{caller=billing,tenant=shop} 600"}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q", test.dialect, got)
 		}
 	}

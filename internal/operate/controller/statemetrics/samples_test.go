@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/walls/wall/network"
 )
 
-// lines returns samples in Prometheus' text format, sorted.
-func lines(t *testing.T, s *state) []string {
+// formatSamples returns samples in Prometheus' text format, sorted.
+func formatSamples(t *testing.T, s *state) []string {
 	t.Helper()
 	var all []string
 	for _, m := range s.collectSamples() {
@@ -38,7 +38,7 @@ func lines(t *testing.T, s *state) []string {
 	return all
 }
 
-func quota(namespace, tenant, name string, hard, used corev1.ResourceList) corev1.ResourceQuota {
+func newQuota(namespace, tenant, name string, hard, used corev1.ResourceList) corev1.ResourceQuota {
 	return corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{v1alpha1.TenantLabel: tenant}},
 		Status:     corev1.ResourceQuotaStatus{Hard: hard, Used: used},
@@ -80,8 +80,8 @@ func TestSamples(t *testing.T) {
 			},
 		}, {ObjectMeta: metav1.ObjectMeta{Name: "bank"}, Status: v1alpha1.TenantStatus{Budget: &v1alpha1.TenantBudgetStatus{}}}}},
 		quotas: corev1.ResourceQuotaList{Items: []corev1.ResourceQuota{
-			quota("shop-prod", "shop", "croft", cpu("3"), cpu("1500m")), quota("shop-dev", "shop", "croft", cpu("1"), cpu("500m")),
-			quota("shop-dev", "shop", "mine", cpu("1"), cpu("1")), quota("bank", "", "croft", cpu("1"), cpu("1")),
+			newQuota("shop-prod", "shop", "croft", cpu("3"), cpu("1500m")), newQuota("shop-dev", "shop", "croft", cpu("1"), cpu("500m")),
+			newQuota("shop-dev", "shop", "mine", cpu("1"), cpu("1")), newQuota("bank", "", "croft", cpu("1"), cpu("1")),
 		}},
 		policies: admissionv1.ValidatingAdmissionPolicyList{Items: []admissionv1.ValidatingAdmissionPolicy{
 			policy("croft-a", 2, 2, 3), policy("croft-b", 2, 1, 3),
@@ -108,10 +108,10 @@ func TestSamples(t *testing.T) {
 		`croft_verify_results{result=not_tried} 0`,
 		`croft_verify_timestamp_seconds{} 1000`,
 	}
-	if got := lines(t, s); !slices.Equal(got, want) {
+	if got := formatSamples(t, s); !slices.Equal(got, want) {
 		t.Errorf("\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := lines(t, &state{}); len(got) > 0 {
+	if got := formatSamples(t, &state{}); len(got) > 0 {
 		t.Errorf("of nothing: %v", got)
 	}
 }

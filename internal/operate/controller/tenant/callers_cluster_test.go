@@ -29,9 +29,9 @@ func (f *fixture) awaitPolicy(namespace, name string, exists bool) {
 	})
 }
 
-// callerAccepted opens a connection by a TenantCaller of a team, and closes it in each way: by the
-// platform, at its end, by the team, and by the deletion of the caller.
-func callerAccepted(f *fixture) {
+// testAcceptedCaller opens a connection by a TenantCaller of a team, and closes it in each way: by
+// the platform, at its end, by the team, and by the deletion of the caller.
+func testAcceptedCaller(f *fixture) {
 	const policy, egress = "croft-accept-api", "croft-call-accepting"
 	called, caller := operatortest.NewTenant("accepting", "apps"), operatortest.NewTenant("accepted", "apps")
 	called.Spec.Namespaces = []string{"accepting", "accepting-2"}

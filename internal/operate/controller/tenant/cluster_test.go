@@ -32,30 +32,30 @@ func TestTenant(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"a tenant has what it declares", tenantHas},
-		{"what was put back is reported", repairsReported},
-		{"a status that was not written is completed", statusCompleted},
-		{"an object is rejected", rejectedReported},
-		{"a domain is another's, and then is not", domainMended},
-		{"a tenant is written that croft check refuses", tenantRefused},
-		{"a namespace is refused, and then adopted", namespaceAdopted},
-		{"a namespace is another tenant's", namespaceContested},
-		{"a namespace loses its label", namespaceUnlabelled},
-		{"labels and annotations of namespaces are declared", namespaceLabelled},
-		{"objects of namespaces are declared", objectsMaintained},
-		{"a namespace is declared no longer", namespaceDropped},
-		{"a namespace is given to another tenant", namespaceGiven},
-		{"two tenants agree to a connection", connectionAgreed},
-		{"a team accepts a caller", callerAccepted},
-		{"connections end while no operator runs", func(f *fixture) { connectionsEnded(f, &stop) }},
-		{"a tenant is deleted and its namespaces are retained", tenantRetained},
-		{"a tenant is deleted with its namespaces", tenantDeleted},
+		{"a tenant has what it declares", testReadyTenant},
+		{"what was put back is reported", testReportedRepairs},
+		{"a status that was not written is completed", testCompletedStatus},
+		{"an object is rejected", testReportedRejection},
+		{"a domain is another's, and then is not", testCorrectedDomain},
+		{"a tenant is written that croft check refuses", testRefusedTenant},
+		{"a namespace is refused, and then adopted", testAdoptedNamespace},
+		{"a namespace is another tenant's", testContestedNamespace},
+		{"a namespace loses its label", testUnlabelledNamespace},
+		{"labels and annotations of namespaces are declared", testLabelledNamespace},
+		{"objects of namespaces are declared", testMaintainedObjects},
+		{"a namespace is declared no longer", testDroppedNamespace},
+		{"a namespace is given to another tenant", testGivenNamespace},
+		{"two tenants agree to a connection", testAgreedConnection},
+		{"a team accepts a caller", testAcceptedCaller},
+		{"connections end while no operator runs", func(f *fixture) { testEndedConnections(f, &stop) }},
+		{"a tenant is deleted and its namespaces are retained", testRetainedTenant},
+		{"a tenant is deleted with its namespaces", testDeletedTenant},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}
 }
 
-func tenantHas(f *fixture) {
+func testReadyTenant(f *fixture) {
 	shop := operatortest.NewTenant("shop", "")
 	f.AwaitReady(shop)
 	if shop.Status.Pool != "apps" || !slices.Equal(shop.Status.Pools, []string{"apps"}) || !slices.Equal(shop.Status.Namespaces, []string{"shop"}) || len(shop.Status.Domains) != 2 {
@@ -68,9 +68,9 @@ func tenantHas(f *fixture) {
 	f.AwaitEvent(shop, "Ready", "every wall is in force")
 }
 
-// tenantRefused declares objects that the API server would refuse. croft writes none of the
+// testRefusedTenant declares objects that the API server would refuse. croft writes none of the
 // tenant's objects, and the condition has the same message as croft check.
-func tenantRefused(f *fixture) {
+func testRefusedTenant(f *fixture) {
 	refused := operatortest.NewTenant("refused", "apps")
 	refused.Spec.Quota = corev1.ResourceList{"cpus": resource.MustParse("4")}
 	f.Create(refused)
@@ -82,7 +82,7 @@ func tenantRefused(f *fixture) {
 	f.AwaitReady(refused)
 }
 
-func domainMended(f *fixture) {
+func testCorrectedDomain(f *fixture) {
 	first, second := operatortest.NewTenant("first", "apps"), operatortest.NewTenant("second", "apps")
 	first.Spec.Domains = []string{"www.example.edu"}
 	f.Create(first)
@@ -116,10 +116,10 @@ func domainMended(f *fixture) {
 	f.AwaitReady(first)
 }
 
-// statusCompleted fails if an operator that remembers that the walls of a tenant are
+// testCompletedStatus fails if an operator that remembers that the walls of a tenant are
 // enforced assumes that status.placement was written, too. That write may have lost a race.
 // The e2e test testSteadyState found it: the next operator wrote the field.
-func statusCompleted(f *fixture) {
+func testCompletedStatus(f *fixture) {
 	shop := operatortest.NewTenant("shop", "")
 	f.PatchStatus(shop, `{"status":{"placement":null}}`)
 	n := 0
@@ -139,7 +139,7 @@ func statusCompleted(f *fixture) {
 	f.Patch(operatortest.NewNamespace("shop"), `{"metadata":{"labels":{"looked-at":null}}}`)
 }
 
-func tenantRetained(f *fixture) {
+func testRetainedTenant(f *fixture) {
 	kept := operatortest.NewTenant("kept", "apps")
 	f.Create(kept)
 	f.AwaitReady(kept)
@@ -164,8 +164,8 @@ func tenantRetained(f *fixture) {
 	}
 }
 
-func tenantDeleted(f *fixture) {
-	moving, adopted, created := f.adopt("moving")
+func testDeletedTenant(f *fixture) {
+	moving, adopted, created := f.adoptNamespace("moving")
 	f.Patch(moving, `{"spec":{"namespaces":["`+adopted+`"]}}`)
 	f.AwaitReady(moving)
 	f.Patch(moving, `{"spec":{"deletion":"Delete"}}`)

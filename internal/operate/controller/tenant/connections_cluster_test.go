@@ -31,9 +31,10 @@ func (f *fixture) awaitConnection(namespace, caller string, open bool) {
 	})
 }
 
-// connectionAgreed opens a connection by the consents of two tenants, and closes it in each way: by
-// either of the two, at its end, by the deletion of each, and by the withdrawal of a namespace.
-func connectionAgreed(f *fixture) {
+// testAgreedConnection opens a connection by the consents of two tenants, and closes it in each
+// way: by either of the two, at its end, by the deletion of each, and by the withdrawal of a
+// namespace.
+func testAgreedConnection(f *fixture) {
 	const calls, silent = `{"spec":{"network":{"calls":{"called":{}}}}}`, `{"spec":{"network":{"calls":null}}}`
 	const callers = `{"spec":{"network":{"callers":{"caller":{"ports":[443],"pods":{"app":"api"},"until":%s}}}}}`
 	called, caller := operatortest.NewTenant("called", "apps"), operatortest.NewTenant("caller", "apps")
@@ -111,10 +112,10 @@ type laterClock struct {
 func (c laterClock) Now() time.Time                   { return c.RealClock.Now().Add(c.by) }
 func (c laterClock) Since(at time.Time) time.Duration { return c.Now().Sub(at) }
 
-// connectionsEnded stops the operator before two connections end: one by `callers`, and one by a
-// TenantCaller. The next operator starts after the end, and has to close both within the time that
-// docs/how-to/connections.md promises.
-func connectionsEnded(f *fixture, stop *func()) {
+// testEndedConnections stops the operator before two connections end: one by `callers`, and one by
+// a TenantCaller. The next operator starts after the end, and has to close both within the time
+// that docs/how-to/connections.md promises.
+func testEndedConnections(f *fixture, stop *func()) {
 	const policy = "croft-accept-api"
 	end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	until := v1alpha1.ConsentEnd(end.Format(time.RFC3339))

@@ -55,7 +55,7 @@ func TestDialects(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		judged++
-		for _, wrong := range f.wrongs() {
+		for _, wrong := range f.listWrongConnections() {
 			t.Errorf("after %s: %s", write, wrong)
 		}
 	}
@@ -67,7 +67,7 @@ func TestDialects(t *testing.T) {
 	stands := func(kinds map[schema.GroupVersionKind]int) {
 		t.Helper()
 		f.AwaitReady(p, shop, bank)
-		f.Await("the policies of this dialect alone", func() string { return f.counts(kinds) })
+		f.Await("the policies of this dialect alone", func() string { return f.comparePolicyCounts(kinds) })
 	}
 	networkPolicy := schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}
 	const each = 4 // policies in a namespace: isolation, DNS, platform, egress
@@ -82,7 +82,7 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%T says %q; want it to name %s, once", o, c.Message, missing)
 		}
 	}
-	if why := f.counts(map[schema.GroupVersionKind]int{networkPolicy: 3 * each}); why != "" {
+	if why := f.comparePolicyCounts(map[schema.GroupVersionKind]int{networkPolicy: 3 * each}); why != "" {
 		t.Errorf("what stood before does not: %s", why)
 	}
 	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.NetworkPolicyAPI); err != nil {
@@ -93,7 +93,7 @@ func TestDialects(t *testing.T) {
 	stands(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
 	f.Writes.OnWrite(nil) // this test changes the policies; the operator does not
 	t.Run("what somebody changes is put back", func(t *testing.T) {
-		guard := f.policyOf(calicoKind, "shop", "croft-guard")
+		guard := f.getPolicy(calicoKind, "shop", "croft-guard")
 		f.Patch(guard, `{"spec": {"ingress": [{"action": "Allow"}]}}`)
 		f.Await("the guard to be put back", func() string {
 			if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
@@ -141,14 +141,14 @@ func TestDialects(t *testing.T) {
 	f.Delete(bank)
 	f.AwaitDeletion(bank.DeepCopy())
 	// The retained tenant keeps its walls; nothing remains of the deleted one.
-	if why := f.counts(map[schema.GroupVersionKind]int{networkPolicy: 2 * each, clusterKind: 1}); why != "" {
+	if why := f.comparePolicyCounts(map[schema.GroupVersionKind]int{networkPolicy: 2 * each, clusterKind: 1}); why != "" {
 		t.Errorf("after the tenants went: %s", why)
 	}
-	f.policyOf(clusterKind, "", "croft-guard-shop")
+	f.getPolicy(clusterKind, "", "croft-guard-shop")
 }
 
-// wrongs lists the connections that differ from the tenants' walls.
-func (f *fixture) wrongs() []string {
+// listWrongConnections lists the connections that differ from the tenants' walls.
+func (f *fixture) listWrongConnections() []string {
 	m, err := netpol.ReadMap(f.Context(), f.Client)
 	if err != nil {
 		return []string{err.Error()}
@@ -184,9 +184,9 @@ func (f *fixture) wrongs() []string {
 	return all
 }
 
-// counts describes how the numbers of croft's policies differ from want, over all kinds
-// that the cluster serves. It returns "" if they do not differ.
-func (f *fixture) counts(want map[schema.GroupVersionKind]int) string {
+// comparePolicyCounts describes how the numbers of croft's policies differ from want, over all
+// kinds that the cluster serves. It returns "" if they do not differ.
+func (f *fixture) comparePolicyCounts(want map[schema.GroupVersionKind]int) string {
 	var wrong []string
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, calicoKind, calicoStorageKind, clusterKind, awsKind,
@@ -205,7 +205,7 @@ func (f *fixture) counts(want map[schema.GroupVersionKind]int) string {
 	return strings.Join(wrong, "; ")
 }
 
-func (f *fixture) policyOf(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+func (f *fixture) getPolicy(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	f.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)

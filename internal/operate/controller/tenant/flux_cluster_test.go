@@ -52,47 +52,47 @@ func TestFlux(t *testing.T) {
 	bank.Spec.Policy.SourceHosts = []string{"127.0.0.1"}
 	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"), shop, bank)
 	f.AwaitReady(shop, bank)
-	pushed := f.clone(url)
-	pushed.push("a.yaml", fmt.Sprintf(settings, "pushed", ""))
-	f.inNamespace("bank", "pushed", true)
-	pushed.push("a.yaml", fmt.Sprintf(settings, "pushed-again", ""))
-	f.inNamespace("bank", "pushed-again", true)
-	f.inNamespace("bank", "pushed", false)
-	f.explains("bank", "kustomization/croft-app", "", "")
+	pushed := f.newClone(url)
+	pushed.pushFile("a.yaml", fmt.Sprintf(settings, "pushed", ""))
+	f.awaitConfigMap("bank", "pushed", true)
+	pushed.pushFile("a.yaml", fmt.Sprintf(settings, "pushed-again", ""))
+	f.awaitConfigMap("bank", "pushed-again", true)
+	f.awaitConfigMap("bank", "pushed", false)
+	f.awaitExplanation("bank", "kustomization/croft-app", "", "")
 
-	git := newRepository(f, f.fluxObject(gitops.GitRepository, "shop", "croft-app"))
-	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "first", "")})
-	git.applied("Ready", "Applied revision")
-	f.inNamespace("shop", "first", true)
+	git := newRepository(f, f.awaitFluxObject(gitops.GitRepository, "shop", "croft-app"))
+	git.pushFiles(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "first", "")})
+	git.awaitOutcome("Ready", "Applied revision")
+	f.awaitConfigMap("shop", "first", true)
 
-	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "second", ", namespace: bank")})
-	git.applied("Ready", "Applied revision")
-	f.inNamespace("shop", "second", true)
-	f.inNamespace("bank", "second", false)
-	f.inNamespace("shop", "first", false) // removed from Git, and so deleted
+	git.pushFiles(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "second", ", namespace: bank")})
+	git.awaitOutcome("Ready", "Applied revision")
+	f.awaitConfigMap("shop", "second", true)
+	f.awaitConfigMap("bank", "second", false)
+	f.awaitConfigMap("shop", "first", false) // removed from Git, and so deleted
 
 	for _, attack := range attacksFromGit {
 		t.Log("push " + attack.name)
-		git.push(attack.files, attack.links...)
-		git.applied("Failed", attack.description)
-		f.explains("shop", "kustomization/croft-app", attack.why, attack.cause)
+		git.pushFiles(attack.files, attack.links...)
+		git.awaitOutcome("Failed", attack.description)
+		f.awaitExplanation("shop", "kustomization/croft-app", attack.why, attack.cause)
 	}
 	// The last attack must not prevent later pushes from being applied.
-	git.push(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "third", "")})
-	git.applied("Ready", "Applied revision")
-	f.explains("shop", "kustomization/croft-app", "", "")
+	git.pushFiles(map[string]string{"deploy/a.yaml": fmt.Sprintf(settings, "third", "")})
+	git.awaitOutcome("Ready", "Applied revision")
+	f.awaitExplanation("shop", "kustomization/croft-app", "", "")
 
-	remoteBases(git)
-	keysOfOthers(git)
-	platformsAccount(git)
-	hundredThousand(git, pushed)
+	testRemoteBases(git)
+	testForeignKeys(git)
+	testPlatformAccount(git)
+	testLargePush(git, pushed)
 
 	// Applied objects remain when the source is removed.
-	f.inNamespace("shop", "third", true)
+	f.awaitConfigMap("shop", "third", true)
 }
 
-// inNamespace waits until a ConfigMap exists in a namespace, or does not.
-func (f *fixture) inNamespace(namespace, name string, wanted bool) {
+// awaitConfigMap waits until a ConfigMap exists in a namespace, or does not.
+func (f *fixture) awaitConfigMap(namespace, name string, wanted bool) {
 	f.Helper()
 	f.Await(fmt.Sprintf("ConfigMap %s in %s: %t", name, namespace, wanted), func() string {
 		err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
@@ -115,7 +115,7 @@ type repository struct {
 
 func newRepository(f *fixture, source *unstructured.Unstructured) *repository {
 	r := &repository{fixture: f, source: source, served: map[string][]byte{}}
-	r.kustomization = f.fluxObject(gitops.Kustomization, source.GetNamespace(), source.GetName())
+	r.kustomization = f.awaitFluxObject(gitops.Kustomization, source.GetNamespace(), source.GetName())
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
 		content, ok := r.served[req.URL.Path]
@@ -130,14 +130,14 @@ func newRepository(f *fixture, source *unstructured.Unstructured) *repository {
 	return r
 }
 
-func (r *repository) serve(path string, content []byte) {
+func (r *repository) serveContent(path string, content []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.served[path] = content
 }
 
-// push serves files and other tar entries as the next revision.
-func (r *repository) push(files map[string]string, links ...tar.Header) {
+// pushFiles serves files and other tar entries as the next revision.
+func (r *repository) pushFiles(files map[string]string, links ...tar.Header) {
 	r.Helper()
 	var content bytes.Buffer
 	zipped := gzip.NewWriter(&content)
@@ -162,7 +162,7 @@ func (r *repository) push(files map[string]string, links ...tar.Header) {
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256(content.Bytes()))
 	path := "/" + digest + ".tar.gz"
-	r.serve(path, content.Bytes())
+	r.serveContent(path, content.Bytes())
 	r.revision = "main@sha1:" + digest[:40]
 	status, err := json.Marshal(map[string]any{"status": map[string]any{
 		"observedGeneration": r.source.GetGeneration(),
@@ -179,9 +179,9 @@ func (r *repository) push(files map[string]string, links ...tar.Header) {
 	}
 }
 
-// applied waits until the last push has an outcome, "Ready" or "Failed", with a message. The
+// awaitOutcome waits until the last push has an outcome, "Ready" or "Failed", with a message. The
 // outcome "Ready or Failed" accepts both.
-func (r *repository) applied(outcome, says string) {
+func (r *repository) awaitOutcome(outcome, says string) {
 	r.Helper()
 	r.Await("the Kustomization "+outcome, func() string {
 		live := r.kustomization.DeepCopy()

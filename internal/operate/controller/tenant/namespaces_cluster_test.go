@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/internal/walls/wall/network"
 )
 
-func namespaceAdopted(f *fixture) {
+func testAdoptedNamespace(f *fixture) {
 	f.Create(operatortest.NewNamespace("legacy"))
 	legacy := operatortest.NewTenant("adopting", "apps")
 	legacy.Spec.Namespaces = []string{"legacy", "fresh"}
@@ -47,9 +47,9 @@ func namespaceAdopted(f *fixture) {
 	f.AwaitEvent(legacy, "NamespaceAdopted", "legacy")
 }
 
-// namespaceContested fails if a tenant that may not have another tenant's namespace revokes access to
-// it.
-func namespaceContested(f *fixture) {
+// testContestedNamespace fails if a tenant that may not have another tenant's namespace revokes
+// access to it.
+func testContestedNamespace(f *fixture) {
 	older, owner := operatortest.NewTenant("older", "apps"), operatortest.NewTenant("owner", "apps")
 	owner.Spec.Namespaces = []string{"owner", "contested"}
 	f.Create(older)
@@ -64,8 +64,9 @@ func namespaceContested(f *fixture) {
 	}
 }
 
-// adopt declares a tenant with two namespaces: croft adopts the first and creates the second.
-func (f *fixture) adopt(name string) (t *v1alpha1.Tenant, adopted, created string) {
+// adoptNamespace declares a tenant with two namespaces: croft adopts the first and creates the
+// second.
+func (f *fixture) adoptNamespace(name string) (t *v1alpha1.Tenant, adopted, created string) {
 	f.Helper()
 	adopted, created = name+"-adopted", name+"-created"
 	old := operatortest.NewNamespace(adopted)
@@ -77,8 +78,8 @@ func (f *fixture) adopt(name string) (t *v1alpha1.Tenant, adopted, created strin
 	return t, adopted, created
 }
 
-func namespaceUnlabelled(f *fixture) {
-	marked, adopted, created := f.adopt("marked")
+func testUnlabelledNamespace(f *fixture) {
+	marked, adopted, created := f.adoptNamespace("marked")
 	// croft created one namespace and adopted the other, whose annotation is removed here.
 	f.Patch(operatortest.NewNamespace(adopted), `{"metadata":{"annotations":{"croft.dev/adopt":null}}}`)
 	for _, name := range []string{created, adopted} {
@@ -106,8 +107,8 @@ func namespaceUnlabelled(f *fixture) {
 	f.AwaitReady(marked)
 }
 
-func namespaceDropped(f *fixture) {
-	dropping, adopted, created := f.adopt("dropping")
+func testDroppedNamespace(f *fixture) {
+	dropping, adopted, created := f.adoptNamespace("dropping")
 	f.Patch(dropping, `{"spec":{"namespaces":["`+adopted+`"]}}`)
 	f.Await("access to go", func() string {
 		if n := f.CountBindings(created); n > 0 {
@@ -120,9 +121,9 @@ func namespaceDropped(f *fixture) {
 	}
 }
 
-// namespaceGiven fails if a namespace that an admin gives to another tenant is deleted
+// testGivenNamespace fails if a namespace that an admin gives to another tenant is deleted
 // because its former tenant, which has deletion: Delete, no longer declares it.
-func namespaceGiven(f *fixture) {
+func testGivenNamespace(f *fixture) {
 	giver := operatortest.NewTenant("giver", "apps")
 	giver.Spec.Namespaces, giver.Spec.Deletion = []string{"giver", "given"}, v1alpha1.DeletionDelete
 	f.Create(giver)
@@ -156,9 +157,9 @@ func namespaceGiven(f *fixture) {
 	f.AwaitDeletion(taker)
 }
 
-// namespaceLabelled declares labels and annotations, changes them in the cluster, and removes them from
-// the declaration. Labels of other clients must stay.
-func namespaceLabelled(f *fixture) {
+// testLabelledNamespace declares labels and annotations, changes them in the cluster, and removes
+// them from the declaration. Labels of other clients must stay.
+func testLabelledNamespace(f *fixture) {
 	labelled := operatortest.NewTenant("labelled", "apps")
 	labelled.Spec.Namespace = v1alpha1.NamespaceMetadata{
 		Labels: map[string]string{"team": "web", "project": "$(tenant)"}, Annotations: map[string]string{"note": "a b"},

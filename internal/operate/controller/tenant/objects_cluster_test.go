@@ -14,9 +14,10 @@ import (
 	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
-// objectsMaintained declares objects, changes and deletes them in the cluster, and removes them from the
-// Tenant. The operator must write, restore and delete them, and leave the team's own ConfigMap alone.
-func objectsMaintained(f *fixture) {
+// testMaintainedObjects declares objects, changes and deletes them in the cluster, and removes them
+// from the Tenant. The operator must write, restore and delete them, and leave the team's own
+// ConfigMap alone.
+func testMaintainedObjects(f *fixture) {
 	t := operatortest.NewTenant("sharing", "apps")
 	t.Spec.Namespaces = []string{"sharing", "sharing-ci"}
 	for _, manifest := range []string{

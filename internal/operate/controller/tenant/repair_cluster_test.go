@@ -13,9 +13,9 @@ import (
 	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
-// repairsReported deletes many objects at once. Each repair must be reported by an event, a log
+// testReportedRepairs deletes many objects at once. Each repair must be reported by an event, a log
 // line and a metric.
-func repairsReported(f *fixture) {
+func testReportedRepairs(f *fixture) {
 	shop := operatortest.NewTenant("shop", "")
 	f.AwaitReady(shop)
 	deleted := f.ListPolicies("shop")
@@ -42,9 +42,9 @@ func repairsReported(f *fixture) {
 	f.AwaitReady(shop)
 }
 
-// rejectedReported uses the platform's own admission policy to reject an object of a new
+// testReportedRejection uses the platform's own admission policy to reject an object of a new
 // tenant. croft apply must not wait for that tenant.
-func rejectedReported(f *fixture) {
+func testReportedRejection(f *fixture) {
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-limits"},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -64,7 +64,7 @@ func rejectedReported(f *fixture) {
 		},
 	}
 	f.Create(policy, binding)
-	f.refusesLimits("strict")
+	f.awaitLimitRangeRefusal("strict")
 	strict := operatortest.NewTenant("strict", "apps")
 	f.Create(strict)
 	f.AwaitCondition(strict, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonRejected)
@@ -75,8 +75,8 @@ func rejectedReported(f *fixture) {
 	f.AwaitDeletion(strict)
 }
 
-// refusesLimits waits until the admission policy refuses LimitRanges.
-func (f *fixture) refusesLimits(name string) {
+// awaitLimitRangeRefusal waits until the admission policy refuses LimitRanges.
+func (f *fixture) awaitLimitRangeRefusal(name string) {
 	f.Helper()
 	ns := operatortest.NewNamespace(name)
 	f.Create(ns)

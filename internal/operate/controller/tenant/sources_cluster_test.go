@@ -56,10 +56,10 @@ func TestSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.AwaitReady(shop)
-	kustomization := f.fluxObject(gitops.Kustomization, "shop", "croft-app")
-	repository := f.fluxObject(gitops.GitRepository, "shop", "croft-app")
-	f.fluxObject(gitops.Kustomization, "shop-dev", "croft-tools")
-	f.fluxObject(gitops.OCIRepository, "shop-dev", "croft-tools")
+	kustomization := f.awaitFluxObject(gitops.Kustomization, "shop", "croft-app")
+	repository := f.awaitFluxObject(gitops.GitRepository, "shop", "croft-app")
+	f.awaitFluxObject(gitops.Kustomization, "shop-dev", "croft-tools")
+	f.awaitFluxObject(gitops.OCIRepository, "shop-dev", "croft-tools")
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: gitops.Deployer}}
 
 	person := f.Impersonate("ann", "shop-devs", "system:authenticated")
@@ -125,10 +125,10 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// fluxObject waits for a Flux object.
-func (f *fixture) fluxObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+// awaitFluxObject waits for a Flux object.
+func (f *fixture) awaitFluxObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	f.Helper()
-	o := f.fluxObjectNamed(kind, namespace, name)
+	o := f.newFluxObject(kind, namespace, name)
 	f.Await(kind.Kind+" "+name, func() string {
 		if err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
 			return err.Error()
@@ -138,8 +138,8 @@ func (f *fixture) fluxObject(kind schema.GroupVersionKind, namespace, name strin
 	return o
 }
 
-// fluxObjectNamed returns a Flux object with nothing but its name.
-func (f *fixture) fluxObjectNamed(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+// newFluxObject returns a Flux object with nothing but its name.
+func (f *fixture) newFluxObject(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
 	o.SetNamespace(namespace)

@@ -21,16 +21,16 @@ import (
 	"croft.dev/croft/internal/operate/controller/declared"
 )
 
-// observed returns the observation of a tenant whose walls are enforced.
-func observed() *observation {
+// newObservation returns the observation of a tenant whose walls are enforced.
+func newObservation() *observation {
 	return &observation{
 		entry:       declared.Entry[estate.Tenant]{Value: &estate.Tenant{Name: "shop", Namespaces: []string{"shop", "shop-db"}, Pools: []string{"apps", "jobs"}, Domains: []string{"shop.example.org"}}},
 		hasPlatform: true, applied: true, enforced: true,
 	}
 }
 
-// namespaceFailed returns the result of a write of a namespace that failed.
-func namespaceFailed(name string, err error) apply.Change {
+// newFailedNamespace returns the result of a write of a namespace that failed.
+func newFailedNamespace(name string, err error) apply.Change {
 	return apply.Change{
 		Ref:    apply.Ref{GroupVersionKind: schema.GroupVersionKind{Kind: "Namespace"}, NamespacedName: types.NamespacedName{Name: name}},
 		Action: apply.Failed, Err: err,
@@ -114,14 +114,14 @@ func TestComputeStatus(t *testing.T) {
 		},
 		{
 			"a namespace belongs to nobody", func(s *observation) {
-				s.err, s.changes, s.enforced = notOwned, []apply.Change{namespaceFailed("shop-db", notOwned)}, false
+				s.err, s.changes, s.enforced = notOwned, []apply.Change{newFailedNamespace("shop-db", notOwned)}, false
 			},
 			conditions{applied: "False NamespaceNotOwned croft adopt tenant shop", enforced: "False NamespaceNotOwned shop-db", ready: "False NamespaceNotOwned"},
 			[]string{"shop"}, stalled,
 		},
 		{
 			"a namespace belongs to nobody, and a probe of the others succeeded", func(s *observation) {
-				s.changes = []apply.Change{namespaceFailed("shop-db", notOwned)}
+				s.changes = []apply.Change{newFailedNamespace("shop-db", notOwned)}
 			},
 			conditions{enforced: "False NamespaceNotOwned shop-db", ready: "False NamespaceNotOwned"},
 			[]string{"shop"}, stalled,
@@ -129,7 +129,7 @@ func TestComputeStatus(t *testing.T) {
 		{
 			"a namespace cannot be written", func(s *observation) {
 				s.err, s.enforced = rejected, false
-				s.changes = []apply.Change{namespaceFailed("shop-db", rejected)}
+				s.changes = []apply.Change{newFailedNamespace("shop-db", rejected)}
 			},
 			conditions{applied: "False Rejected", enforced: "", ready: "False Rejected"},
 			[]string{"shop"}, stalled,
@@ -173,7 +173,7 @@ func TestComputeStatus(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s, tenant := observed(), &v1alpha1.Tenant{}
+			s, tenant := newObservation(), &v1alpha1.Tenant{}
 			tenant.Generation = 3
 			if test.change != nil {
 				test.change(s)
@@ -213,7 +213,7 @@ func TestComputeStatus(t *testing.T) {
 // if an invalid one loses the fields that are in force.
 func TestComputeStatusFields(t *testing.T) {
 	tenant := &v1alpha1.Tenant{}
-	observed().computeStatus(tenant)
+	newObservation().computeStatus(tenant)
 	check := func(when string) {
 		t.Helper()
 		if st := &tenant.Status; st.Pool != "apps" || !slices.Equal(st.Pools, []string{"apps", "jobs"}) || !slices.Equal(st.Domains, []string{"shop.example.org"}) {
@@ -221,7 +221,7 @@ func TestComputeStatusFields(t *testing.T) {
 		}
 	}
 	check("valid")
-	s := observed()
+	s := newObservation()
 	s.applied, s.enforced = false, false
 	s.entry = declared.Entry[estate.Tenant]{Problems: manifest.Problems{{Message: "wrong"}}}
 	s.computeStatus(tenant)
@@ -274,7 +274,7 @@ func TestNotEnforcedSince(t *testing.T) {
 // TestDomainsInForce fails if another tenant could get a domain that a namespace still allows.
 func TestDomainsInForce(t *testing.T) {
 	written := func(name string) apply.Change {
-		c := namespaceFailed(name, nil)
+		c := newFailedNamespace(name, nil)
 		c.Action = apply.Unchanged
 		return c
 	}
@@ -286,10 +286,10 @@ func TestDomainsInForce(t *testing.T) {
 	}{
 		{"all namespaces have the rules", []apply.Change{shop, db}, "shop.example.org"},
 		{"nothing was written", nil, "old.example.org shop.example.org"},
-		{"one failed", []apply.Change{shop, namespaceFailed("shop-db", errors.New("no"))}, "old.example.org shop.example.org"},
-		{"one is another tenant's", []apply.Change{shop, namespaceFailed("shop-db", &apply.NamespaceNotOwnedError{Namespace: "shop-db"})}, "shop.example.org"},
+		{"one failed", []apply.Change{shop, newFailedNamespace("shop-db", errors.New("no"))}, "old.example.org shop.example.org"},
+		{"one is another tenant's", []apply.Change{shop, newFailedNamespace("shop-db", &apply.NamespaceNotOwnedError{Namespace: "shop-db"})}, "shop.example.org"},
 	} {
-		s := observed()
+		s := newObservation()
 		s.changes = test.changes
 		if got := strings.Join(s.listDomainsInForce([]string{"old.example.org"}), " "); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)

@@ -14,12 +14,12 @@ import (
 
 var subject = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "croft-system", Name: "croft"}
 
-func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+func newRule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// roles returns a bound ClusterRole with rules, a bound Role, and one that is not bound.
-func roles(rules ...rbacv1.PolicyRule) []client.Object {
+// newRoles returns a bound ClusterRole with rules, a bound Role, and one that is not bound.
+func newRoles(rules ...rbacv1.PolicyRule) []client.Object {
 	meta := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
 	}
@@ -28,11 +28,11 @@ func roles(rules ...rbacv1.PolicyRule) []client.Object {
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta("", "croft"), Subjects: []rbacv1.Subject{subject}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "croft"},
 		},
-		&rbacv1.Role{ObjectMeta: meta("croft-system", "croft"), Rules: []rbacv1.PolicyRule{rule("coordination.k8s.io", []string{"get"}, "leases")}},
+		&rbacv1.Role{ObjectMeta: meta("croft-system", "croft"), Rules: []rbacv1.PolicyRule{newRule("coordination.k8s.io", []string{"get"}, "leases")}},
 		&rbacv1.RoleBinding{
 			ObjectMeta: meta("croft-system", "croft"), Subjects: []rbacv1.Subject{subject}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "croft"},
 		},
-		&rbacv1.ClusterRole{ObjectMeta: meta("", "other"), Rules: []rbacv1.PolicyRule{rule("*", []string{"*"}, "*")}},
+		&rbacv1.ClusterRole{ObjectMeta: meta("", "other"), Rules: []rbacv1.PolicyRule{newRule("*", []string{"*"}, "*")}},
 	}
 }
 
@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 	lease := installtest.Request{Namespace: "croft-system", Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Code: 200}
 	get := installtest.Request{Namespace: "shop", Verb: "get", Resource: "limitranges", Code: 404}
 	apply := installtest.Request{Namespace: "shop", Verb: "patch", Resource: "limitranges", Code: 201}
-	needed := rule("", []string{"get", "create", "patch"}, "limitranges")
+	needed := newRule("", []string{"get", "create", "patch"}, "limitranges")
 	for name, test := range map[string]struct {
 		rules    []rbacv1.PolicyRule
 		requests []installtest.Request
@@ -49,17 +49,17 @@ func TestCompare(t *testing.T) {
 		want     []string
 	}{
 		"every right is used":   {[]rbacv1.PolicyRule{needed}, []installtest.Request{lease, get, apply}, nil, nil},
-		"a verb that is unused": {[]rbacv1.PolicyRule{needed, rule("", []string{"delete"}, "limitranges")}, []installtest.Request{lease, get, apply}, nil, []string{"no request used it: delete limitranges"}},
+		"a verb that is unused": {[]rbacv1.PolicyRule{needed, newRule("", []string{"delete"}, "limitranges")}, []installtest.Request{lease, get, apply}, nil, []string{"no request used it: delete limitranges"}},
 		"a resource that is unused": {
-			[]rbacv1.PolicyRule{needed, rule("apps", []string{"get"}, "deployments", "daemonsets")}, []installtest.Request{lease, get, apply}, nil,
+			[]rbacv1.PolicyRule{needed, newRule("apps", []string{"get"}, "deployments", "daemonsets")}, []installtest.Request{lease, get, apply}, nil,
 			[]string{"no request used it: get daemonsets.apps", "no request used it: get deployments.apps"},
 		},
 		"the same resource of another group": {
-			[]rbacv1.PolicyRule{needed, rule("apps", []string{"get"}, "limitranges")}, []installtest.Request{lease, get, apply}, nil,
+			[]rbacv1.PolicyRule{needed, newRule("apps", []string{"get"}, "limitranges")}, []installtest.Request{lease, get, apply}, nil,
 			[]string{"no request used it: get limitranges.apps"},
 		},
 		"a subresource is not its resource": {
-			[]rbacv1.PolicyRule{needed, rule("", []string{"patch"}, "limitranges/status")}, []installtest.Request{lease, get, apply}, nil,
+			[]rbacv1.PolicyRule{needed, newRule("", []string{"patch"}, "limitranges/status")}, []installtest.Request{lease, get, apply}, nil,
 			[]string{"no request used it: patch limitranges/status"},
 		},
 		"an update by apply does not create": {
@@ -71,12 +71,12 @@ func TestCompare(t *testing.T) {
 			[]string{"no request used it: get leases.coordination.k8s.io in croft-system"},
 		},
 		"a refused request is no use, and is red": {
-			[]rbacv1.PolicyRule{needed, rule("", []string{"list"}, "limitranges")},
+			[]rbacv1.PolicyRule{needed, newRule("", []string{"list"}, "limitranges")},
 			[]installtest.Request{lease, get, apply, {Verb: "list", Resource: "limitranges", Code: 403, Message: "no", Refused: true}}, nil,
 			[]string{"no request used it: list limitranges", "refused: list limitranges: no"},
 		},
 		"an excuse": {
-			[]rbacv1.PolicyRule{needed, rule("", []string{"delete"}, "limitranges")}, []installtest.Request{lease, get, apply},
+			[]rbacv1.PolicyRule{needed, newRule("", []string{"delete"}, "limitranges")}, []installtest.Request{lease, get, apply},
 			[]installtest.Excuse{{Rights: []string{"delete limitranges"}}}, nil,
 		},
 		"an excuse for a right that is used sometimes": {
@@ -96,7 +96,7 @@ func TestCompare(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rights, problems := installtest.FindGranted(subject, roles(test.rules...))
+			rights, problems := installtest.FindGranted(subject, newRoles(test.rules...))
 			if len(problems) > 0 {
 				t.Error(problems)
 			}
@@ -110,25 +110,25 @@ func TestCompare(t *testing.T) {
 // TestGranted fails if a wildcard, a right to grant rights without resource names, or a
 // right that is granted twice is not reported. Default tier.
 func TestGranted(t *testing.T) {
-	named := rule("rbac.authorization.k8s.io", []string{"bind", "escalate"}, "clusterroles")
+	named := newRule("rbac.authorization.k8s.io", []string{"bind", "escalate"}, "clusterroles")
 	named.ResourceNames = []string{"croft-viewer"}
 	for name, test := range map[string]struct {
 		rule rbacv1.PolicyRule
 		want string
 	}{
-		"in order":          {rule("", []string{"get"}, "pods"), ""},
+		"in order":          {newRule("", []string{"get"}, "pods"), ""},
 		"named":             {named, ""},
-		"any verb":          {rule("", []string{"*"}, "pods"), "a wildcard: * pods"},
-		"any group":         {rule("*", []string{"get"}, "pods"), "a wildcard: get pods.*"},
-		"any resource":      {rule("", []string{"get"}, "*"), "a wildcard: get *"},
-		"any role bound":    {rule("rbac.authorization.k8s.io", []string{"bind"}, "clusterroles"), "without names of what it is limited to: bind clusterroles.rbac.authorization.k8s.io"},
-		"any role written":  {rule("rbac.authorization.k8s.io", []string{"escalate"}, "roles"), "without names of what it is limited to: escalate roles.rbac.authorization.k8s.io"},
-		"everybody":         {rule("", []string{"impersonate"}, "groups"), "without names of what it is limited to: impersonate groups"},
-		"twice":             {rule("", []string{"get", "get"}, "pods"), "granted twice: get pods"},
-		"there, everywhere": {rule("coordination.k8s.io", []string{"get"}, "leases"), "granted twice: get leases.coordination.k8s.io in croft-system"},
+		"any verb":          {newRule("", []string{"*"}, "pods"), "a wildcard: * pods"},
+		"any group":         {newRule("*", []string{"get"}, "pods"), "a wildcard: get pods.*"},
+		"any resource":      {newRule("", []string{"get"}, "*"), "a wildcard: get *"},
+		"any role bound":    {newRule("rbac.authorization.k8s.io", []string{"bind"}, "clusterroles"), "without names of what it is limited to: bind clusterroles.rbac.authorization.k8s.io"},
+		"any role written":  {newRule("rbac.authorization.k8s.io", []string{"escalate"}, "roles"), "without names of what it is limited to: escalate roles.rbac.authorization.k8s.io"},
+		"everybody":         {newRule("", []string{"impersonate"}, "groups"), "without names of what it is limited to: impersonate groups"},
+		"twice":             {newRule("", []string{"get", "get"}, "pods"), "granted twice: get pods"},
+		"there, everywhere": {newRule("coordination.k8s.io", []string{"get"}, "leases"), "granted twice: get leases.coordination.k8s.io in croft-system"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, problems := installtest.FindGranted(subject, roles(test.rule)); strings.Join(problems, "\n") != test.want {
+			if _, problems := installtest.FindGranted(subject, newRoles(test.rule)); strings.Join(problems, "\n") != test.want {
 				t.Errorf("got %q, want %q", problems, test.want)
 			}
 		})

@@ -55,16 +55,16 @@ func TestDNSOfPlatforms(t *testing.T) {
 				how.MetadataAddresses, how.DNSPods = platform.network.MetadataAddresses, platform.network.DNSPods
 				p := &estate.Platform{PlatformSpec: v1alpha1.PlatformSpec{Network: how, ClusterDNS: platform.clusterDNS}}
 				for _, egress := range []v1alpha1.Egress{v1alpha1.EgressOpen, v1alpha1.EgressRestricted} {
-					resolves(t, p, egress, platform.dns)
+					expectDNS(t, p, egress, platform.dns)
 				}
 			})
 		}
 	}
 }
 
-// resolves expects that a tenant's pods can reach DNS, but neither other ports of it nor
+// expectDNS expects that a tenant's pods can reach DNS, but neither other ports of it nor
 // other metadata addresses.
-func resolves(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []attack.Flow) {
+func expectDNS(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []attack.Flow) {
 	t.Helper()
 	shop := &estate.Tenant{Name: "shop", Namespaces: []string{"shop"}, Egress: egress}
 	var namespaces []corev1.Namespace

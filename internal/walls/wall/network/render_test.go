@@ -44,7 +44,7 @@ func TestDialects(t *testing.T) {
 				{Name: "jobs", Namespaces: []string{"jobs"}, Egress: v1alpha1.EgressRestricted, Connections: connections},
 			} {
 				for _, o := range (network.Wall{}).Tenant(p, tenant) {
-					ofOneFamily(t, o)
+					expectOneFamily(t, o)
 					text, err := yaml.Marshal(o)
 					if err != nil {
 						t.Fatal(err)
@@ -70,9 +70,9 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// ofOneFamily fails if a Calico rule has both IPv4 and IPv6 addresses: Calico refuses such a
+// expectOneFamily fails if a Calico rule has both IPv4 and IPv6 addresses: Calico refuses such a
 // rule, but the schema of its objects allows it.
-func ofOneFamily(t *testing.T, o client.Object) {
+func expectOneFamily(t *testing.T, o client.Object) {
 	t.Helper()
 	policy, ok := o.(*unstructured.Unstructured)
 	if !ok {

@@ -85,13 +85,13 @@ var classes = []struct{ name, wantText, gives string }{
 func TestEC2NodeClass(t *testing.T) {
 	for _, c := range classes {
 		t.Run(c.name, func(t *testing.T) {
-			want := mapping(t, defaults)
-			for key, value := range mapping(t, c.gives) {
+			want := parseMapping(t, defaults)
+			for key, value := range parseMapping(t, c.gives) {
 				if want[key] = value; value == nil {
 					delete(want, key)
 				}
 			}
-			if diff := cmp.Diff(want, toStrings(t, classOf(t, c.wantText).Object["spec"])); diff != "" {
+			if diff := cmp.Diff(want, convertToMap(t, buildClass(t, c.wantText).Object["spec"])); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -102,9 +102,9 @@ func TestEC2NodeClass(t *testing.T) {
 func TestEveryFieldIsInTheTable(t *testing.T) {
 	said := map[string]bool{}
 	for _, c := range classes {
-		gather(mapping(t, c.wantText), "", said)
+		markPaths(parseMapping(t, c.wantText), "", said)
 	}
-	for _, field := range fieldsOf(reflect.TypeFor[v1alpha1.AWSNodeClass](), "") {
+	for _, field := range listFields(reflect.TypeFor[v1alpha1.AWSNodeClass](), "") {
 		if !said[field] {
 			t.Errorf("no class says %s", field)
 		}
@@ -130,16 +130,16 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 	strictly := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
 	for i, c := range classes {
 		t.Run(c.name, func(t *testing.T) {
-			o := classOf(t, c.wantText)
+			o := buildClass(t, c.wantText)
 			o.SetName(fmt.Sprintf("class-%d", i))
 			made, err := all.Resource(schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}).Create(t.Context(), o, strictly)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(toStrings(t, o.Object["spec"]), toStrings(t, made.Object["spec"])); diff != "" {
+			if diff := cmp.Diff(convertToMap(t, o.Object["spec"]), convertToMap(t, made.Object["spec"])); diff != "" {
 				t.Errorf("another one stands (-sent +stands):\n%s", diff)
 			}
-			spec := map[string]any{"nodeClass": map[string]any{"aws": mapping(t, c.wantText)}}
+			spec := map[string]any{"nodeClass": map[string]any{"aws": parseMapping(t, c.wantText)}}
 			pool := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Pool", "metadata": map[string]any{"name": o.GetName()}, "spec": spec}}
 			if _, err := all.Resource(v1alpha1.GroupVersion.WithResource("pools")).Create(t.Context(), pool, strictly); err != nil {
 				t.Error(err)
@@ -148,9 +148,9 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 	}
 }
 
-// classOf returns the EC2NodeClass of a pool with the given class, on a platform with the
+// buildClass returns the EC2NodeClass of a pool with the given class, on a platform with the
 // role nodes.
-func classOf(t *testing.T, says string) *unstructured.Unstructured {
+func buildClass(t *testing.T, says string) *unstructured.Unstructured {
 	t.Helper()
 	file := "platform: {clusterName: demo, clusterDNS: [10.100.0.10], nodeClass: {aws: {role: nodes}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: " + strings.ReplaceAll(says, "\t", " ") + "}}}\n"
 	d, problems := manifest.Parse("croft.yaml", []byte(file))
@@ -167,7 +167,7 @@ func classOf(t *testing.T, says string) *unstructured.Unstructured {
 	return nil
 }
 
-func mapping(t *testing.T, text string) map[string]any {
+func parseMapping(t *testing.T, text string) map[string]any {
 	t.Helper()
 	m := map[string]any{}
 	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", " ")), &m); err != nil {
@@ -176,8 +176,8 @@ func mapping(t *testing.T, text string) map[string]any {
 	return m
 }
 
-// toStrings returns a value with the types of decoded JSON.
-func toStrings(t *testing.T, v any) map[string]any {
+// convertToMap returns a value with the types of decoded JSON.
+func convertToMap(t *testing.T, v any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -190,23 +190,23 @@ func toStrings(t *testing.T, v any) map[string]any {
 	return m
 }
 
-// gather marks the paths of all set fields. List indexes are not part of a path.
-func gather(v any, path string, said map[string]bool) {
+// markPaths marks the paths of all set fields. List indexes are not part of a path.
+func markPaths(v any, path string, said map[string]bool) {
 	said[path] = true
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
-			gather(value, path+"."+key, said)
+			markPaths(value, path+"."+key, said)
 		}
 	case []any:
 		for _, value := range v {
-			gather(value, path, said)
+			markPaths(value, path, said)
 		}
 	}
 }
 
-// fieldsOf returns the paths of all fields of a type and its nested types.
-func fieldsOf(t reflect.Type, path string) []string {
+// listFields returns the paths of all fields of a type and its nested types.
+func listFields(t reflect.Type, path string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
@@ -216,7 +216,7 @@ func fieldsOf(t reflect.Type, path string) []string {
 	var all []string
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		all = append(all, fieldsOf(t.Field(i).Type, path+"."+name)...)
+		all = append(all, listFields(t.Field(i).Type, path+"."+name)...)
 	}
 	return all
 }

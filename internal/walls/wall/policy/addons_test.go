@@ -79,8 +79,8 @@ func TestTypes(t *testing.T) {
 		buildPolicy(&estate.Platform{}, "croft-annotations"), buildPolicy(&estate.Platform{}, "croft-unknown-annotations"),
 		buildPolicy(&estate.Platform{}, "croft-ingresses"), admissionpolicy.CheckPods(buildPodPart(&estate.Platform{})),
 	} {
-		env, _ := environmentOf(t).Extend()
-		for _, v := range declared(policy) {
+		env, _ := newEnvironment(t).Extend()
+		for _, v := range listVariables(policy) {
 			ast, issues := env.Compile(v.Expression)
 			if issues.Err() != nil {
 				t.Fatalf("%s: variable %s: %v", policy.Name, v.Name, issues.Err())
@@ -157,9 +157,9 @@ func TestLookups(t *testing.T) {
 		all = append(all, name, "new."+name, name+"/x", name+"/x.y.z", name+".c/x", name+".c")
 	}
 	all = append(all, "note", "build.url.of", "com.example.team", "next-plugin.io", "example.net/x", "co.elastic.logs.c/x", "x.external-dns/hostname")
-	set := environmentOf(t)
-	asked := evaluated(t, set, `variables.annotations.transformList(k, v, [string(k), string(v), string(`+normalizeKey("k")+`)])`)
-	class := evaluated(t, set, `variables.asked.map(a, string(`+findClass()+`))`)
+	set := newEnvironment(t)
+	asked := compileExpression(t, set, `variables.annotations.transformList(k, v, [string(k), string(v), string(`+normalizeKey("k")+`)])`)
+	class := compileExpression(t, set, `variables.asked.map(a, string(`+findClass()+`))`)
 	for _, key := range all {
 		if strings.HasPrefix(key, "*.") || strings.Count(key, "/") > 1 || strings.HasSuffix(key, "/") {
 			continue
@@ -175,8 +175,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// evaluated returns a function that evaluates an expression.
-func evaluated(t *testing.T, env *cel.Env, expression string) func(map[string]any) ref.Val {
+// compileExpression returns a function that evaluates an expression.
+func compileExpression(t *testing.T, env *cel.Env, expression string) func(map[string]any) ref.Val {
 	t.Helper()
 	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
@@ -196,7 +196,7 @@ func evaluated(t *testing.T, env *cel.Env, expression string) func(map[string]an
 	}
 }
 
-func environmentOf(t *testing.T) *cel.Env {
+func newEnvironment(t *testing.T) *cel.Env {
 	t.Helper()
 	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
@@ -215,7 +215,7 @@ func environmentOf(t *testing.T) *cel.Env {
 	return env
 }
 
-// declared returns a policy's variables, including the variables for its bounds.
-func declared(policy admissionpolicy.Validating) []admissionpolicy.Variable {
+// listVariables returns a policy's variables, including the variables for its bounds.
+func listVariables(policy admissionpolicy.Validating) []admissionpolicy.Variable {
 	return slices.Concat(policy.EarlyVariables, []admissionpolicy.Variable{{Name: "comparable", Expression: `request.operation == "UPDATE"`}}, policy.Variables)
 }

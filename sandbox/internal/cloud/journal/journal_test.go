@@ -16,15 +16,15 @@ import (
 // kernel is the time at which the sample boots begin.
 var kernel = time.Date(2026, 11, 25, 9, 0, 0, 123_456_000, time.UTC)
 
-// simulated returns a boot that takes 7 s until the node is registered, and 9 s more until it
+// newBoot returns a boot that takes 7 s until the node is registered, and 9 s more until it
 // is ready.
-func simulated(s System) Boot {
+func newBoot(s System) Boot {
 	return Boot{System: s, Instance: "i-1", Node: "ip-10-0-0-4.us-west-2.compute.internal", Kernel: kernel,
 		Registers: kernel.Add(7 * time.Second), Ready: kernel.Add(16 * time.Second)}
 }
 
-// read finds the events of a boot's journal with the code of croft's agent.
-func read(t *testing.T, b Boot) boot.Times {
+// readEvents finds the events of a boot's journal with the code of croft's agent.
+func readEvents(t *testing.T, b Boot) boot.Times {
 	t.Helper()
 	file := journalfile.Encode(b.Machine(), b.ID(), b.BuildEntries())
 	var log boot.Log
@@ -52,8 +52,8 @@ var elsewhere = map[System][]boot.Event{
 func TestEvents(t *testing.T) {
 	for system, others := range elsewhere {
 		t.Run(string(system), func(t *testing.T) {
-			b := simulated(system)
-			found := read(t, b)
+			b := newBoot(system)
+			found := readEvents(t, b)
 			for _, event := range boot.Events() {
 				at, is := found[event]
 				if want := !slices.Contains(others, event); is != want {
@@ -68,7 +68,7 @@ func TestEvents(t *testing.T) {
 			}
 		})
 	}
-	if entries := simulated(AmazonLinux2).BuildEntries(); len(entries) > 0 {
+	if entries := newBoot(AmazonLinux2).BuildEntries(); len(entries) > 0 {
 		t.Errorf("Amazon Linux 2 keeps no journal, and there are %v", entries)
 	}
 }
@@ -76,7 +76,7 @@ func TestEvents(t *testing.T) {
 // TestPhases fails if a part of the boot that croft latency measures has no beginning or no
 // end in the journal of Amazon Linux 2023. The launch is the only end that is not in it.
 func TestPhases(t *testing.T) {
-	found := read(t, simulated(AmazonLinux2023))
+	found := readEvents(t, newBoot(AmazonLinux2023))
 	known := map[string]bool{latency.ClaimLaunched: true}
 	for event := range maps.Keys(found) {
 		known[string(event)] = true
@@ -100,9 +100,9 @@ func TestPhases(t *testing.T) {
 // TestNeverReady fails if the journal of a node without a network plugin has lines of the
 // plugin.
 func TestNeverReady(t *testing.T) {
-	b := simulated(AmazonLinux2023)
+	b := newBoot(AmazonLinux2023)
 	b.Ready = time.Time{}
-	found := read(t, b)
+	found := readEvents(t, b)
 	if _, is := found[boot.AWSNodeStart]; is || found[boot.KubeletRegistered].IsZero() {
 		t.Errorf("there are %v", found)
 	}

@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/sandbox/internal/cloud/journal"
 )
 
-func must[T any](t *testing.T) func(T, error) T {
+func requireValue[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -26,16 +26,16 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// running returns the machine of a running instance, the only one of its account. Attachments
-// take milliseconds.
-func running(t *testing.T) (*hardware, account.Instance) {
+// newRunningMachine returns the machine of a running instance, the only one of its account.
+// Attachments take milliseconds.
+func newRunningMachine(t *testing.T) (*hardware, account.Instance) {
 	t.Helper()
-	a := must[*account.Account](t)(account.Open(filepath.Join(t.TempDir(), "aws.json"),
+	a := requireValue[*account.Account](t)(account.Open(filepath.Join(t.TempDir(), "aws.json"),
 		account.Settings{Region: "us-west-2", Zones: []string{"us-west-2a"}, Cluster: "demo", Speed: 1000}, time.Now))
 	if err := a.PutProfile(account.InstanceProfile{Name: "nodes", Path: "/"}); err != nil {
 		t.Fatal(err)
 	}
-	template := must[account.LaunchTemplate](t)(a.PutTemplate(account.LaunchTemplate{Name: "nodes", Data: account.TemplateData{Profile: "nodes"}}))
+	template := requireValue[account.LaunchTemplate](t)(a.PutTemplate(account.LaunchTemplate{Name: "nodes", Data: account.TemplateData{Profile: "nodes"}}))
 	started, refused, err := a.Launch(account.Order{Capacity: account.OnDemand, Count: 1, Offers: []account.Offer{
 		{Template: template.Name, Type: "m5.large", Subnet: a.ListSubnets(nil)[0].ID, Zone: "us-west-2a"},
 	}})
@@ -47,23 +47,23 @@ func running(t *testing.T) (*hardware, account.Instance) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the instance is %s", a.FindInstance(id).State)
 		}
-		must[[]account.Instance](t)(a.Advance())
+		requireValue[[]account.Instance](t)(a.Advance())
 	}
 	return &hardware{account: a, instance: id, root: t.TempDir(), links: map[string]*agent.Link{}}, *a.FindInstance(id)
 }
 
-// attach attaches an interface, which takes some milliseconds.
-func (h *hardware) attach(t *testing.T) account.Interface {
+// attachInterface attaches an interface, which takes some milliseconds.
+func (h *hardware) attachInterface(t *testing.T) account.Interface {
 	t.Helper()
-	n := must[account.Interface](t)(h.account.CreateInterface(account.NewInterface{Subnet: h.account.ListSubnets(nil)[0].ID, Wanted: account.Wanted{}}))
-	must[string](t)(h.account.AttachInterface(n.ID, h.instance, 1))
+	n := requireValue[account.Interface](t)(h.account.CreateInterface(account.NewInterface{Subnet: h.account.ListSubnets(nil)[0].ID, Wanted: account.Wanted{}}))
+	requireValue[string](t)(h.account.AttachInterface(n.ID, h.instance, 1))
 	return n
 }
 
 // TestHardware attaches an interface and runs the plan of croft's agent for it. It fails if the
 // plan after that is not empty.
 func TestHardware(t *testing.T) {
-	h, _ := running(t)
+	h, _ := newRunningMachine(t)
 	changes := make(chan struct{}, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	watched := make(chan error, 1)
@@ -77,7 +77,7 @@ func TestHardware(t *testing.T) {
 		}
 	}
 	next("the beginning")
-	n := h.attach(t)
+	n := h.attachInterface(t)
 	next("an interface")
 	cancel()
 	if err := <-watched; err != nil {
@@ -87,8 +87,8 @@ func TestHardware(t *testing.T) {
 	state := agent.State{Networks: []secondary.NodeNetwork{{Network: "n3", MAC: n.MAC, MTU: 1400, ZoneFile: "{}\n"}}}
 	path := secondary.ZoneFilePath("n3")
 	for round, want := range [][]agent.Action{{agent.WriteFile, agent.SetMTU, agent.SetFilter, agent.SetUp, agent.AddName}, nil} {
-		state.Links = must[[]agent.Link](t)(h.Links())
-		state.Files = must[map[string]string](t)(h.Files([]string{path}))
+		state.Links = requireValue[[]agent.Link](t)(h.Links())
+		state.Files = requireValue[map[string]string](t)(h.Files([]string{path}))
 		p := agent.Make(state)
 		var got []agent.Action
 		for _, step := range p.Steps {
@@ -114,7 +114,7 @@ func TestHardware(t *testing.T) {
 // TestKeepJournal fails if croft's agent does not find all events of a boot in the journal, or
 // finds events that have not happened yet.
 func TestKeepJournal(t *testing.T) {
-	h, i := running(t)
+	h, i := newRunningMachine(t)
 	now := time.Now()
 	b := journal.Boot{System: journal.AmazonLinux2023, Instance: i.ID, Node: "a", Kernel: now.Add(-2 * time.Second),
 		Registers: now.Add(-time.Second), Ready: now.Add(time.Hour)}

@@ -18,8 +18,8 @@ func newClock() *clocktesting.FakeClock {
 	return clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 }
 
-// allowed returns how many consecutive calls are allowed.
-func allowed(l *limiter, action string) (n int) {
+// countAllowed returns how many consecutive calls are allowed.
+func countAllowed(l *limiter, action string) (n int) {
 	for n < 1000 && l.takeToken(action, false) {
 		n++
 	}
@@ -29,17 +29,17 @@ func allowed(l *limiter, action string) (n int) {
 func TestLimiter(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c)
-	if got := allowed(l, "CreateNetworkInterface"); got != 50 {
+	if got := countAllowed(l, "CreateNetworkInterface"); got != 50 {
 		t.Errorf("%d changes at once", got)
 	}
-	if got := allowed(l, "DescribeNetworkInterfaces"); got != 100 {
+	if got := countAllowed(l, "DescribeNetworkInterfaces"); got != 100 {
 		t.Errorf("%d looks at once", got)
 	}
-	if got := allowed(l, "AttachNetworkInterface"); got != 50 {
+	if got := countAllowed(l, "AttachNetworkInterface"); got != 50 {
 		t.Errorf("%d changes of another kind at once", got)
 	}
 	c.Step(2 * time.Second)
-	if got := allowed(l, "CreateNetworkInterface"); got != 10 {
+	if got := countAllowed(l, "CreateNetworkInterface"); got != 10 {
 		t.Errorf("%d changes after two seconds", got)
 	}
 }
@@ -58,18 +58,18 @@ func TestLimiterLearns(t *testing.T) {
 		t.Error("another action is held up, too")
 	}
 	c.Step(firstPause + firstPause/2)
-	if got := allowed(l, "CreateNetworkInterface"); got > 1 {
+	if got := countAllowed(l, "CreateNetworkInterface"); got > 1 {
 		t.Errorf("%d at once, of a bucket that was empty", got)
 	}
 	c.Step(4 * time.Second)
-	if got := allowed(l, "CreateNetworkInterface"); got < 8 || got > 11 {
+	if got := countAllowed(l, "CreateNetworkInterface"); got < 8 || got > 11 {
 		t.Errorf("%d in four seconds, and half the pace are 10", got)
 	}
 	for range 200 {
 		l.recordResult("CreateNetworkInterface", nil)
 	}
 	c.Step(4 * time.Second)
-	if got := allowed(l, "CreateNetworkInterface"); got != 20 {
+	if got := countAllowed(l, "CreateNetworkInterface"); got != 20 {
 		t.Errorf("%d in four seconds, after many that went well", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestLimiterLearns(t *testing.T) {
 func TestLimiterSparesRefusedCalls(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c)
-	allowed(l, "CreateNetworkInterface")
+	countAllowed(l, "CreateNetworkInterface")
 	again := func() bool { return l.takeToken("CreateNetworkInterface", true) }
 	c.Step(time.Second) // five more
 	if !again() || again() {
@@ -105,11 +105,11 @@ func TestLimiterHasAFloor(t *testing.T) {
 		l.recordResult("CreateNetworkInterface", errRefused)
 		c.Step(2 * lastPause)
 	}
-	if got := allowed(l, "CreateNetworkInterface"); got != 16 {
+	if got := countAllowed(l, "CreateNetworkInterface"); got != 16 {
 		t.Errorf("%d in 32 s, at the slowest pace", got)
 	}
 	l.recordResult("DescribeInstances", errBroken)
-	if got := allowed(l, "DescribeInstances"); got != 100 {
+	if got := countAllowed(l, "DescribeInstances"); got != 100 {
 		t.Errorf("%d at once after another error", got)
 	}
 }

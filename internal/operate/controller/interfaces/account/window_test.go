@@ -2,8 +2,8 @@ package account
 
 import "testing"
 
-// entered returns how many calls may begin at once.
-func entered(w *windows, action string) (n int) {
+// countEntered returns how many calls may begin at once.
+func countEntered(w *windows, action string) (n int) {
 	for n < 100 && w.beginCall(action) {
 		n++
 	}
@@ -12,32 +12,32 @@ func entered(w *windows, action string) (n int) {
 
 func TestWindow(t *testing.T) {
 	w := newWindows()
-	if got := entered(w, "AttachNetworkInterface"); got != narrowest {
+	if got := countEntered(w, "AttachNetworkInterface"); got != narrowest {
 		t.Errorf("%d calls at first", got)
 	}
-	if got := entered(w, "CreateNetworkInterface"); got != narrowest {
+	if got := countEntered(w, "CreateNetworkInterface"); got != narrowest {
 		t.Errorf("%d calls of another action", got)
 	}
 	w.cancelCall("CreateNetworkInterface")
-	if got := entered(w, "CreateNetworkInterface"); got != 1 {
+	if got := countEntered(w, "CreateNetworkInterface"); got != 1 {
 		t.Errorf("%d more after one was not made", got)
 	}
 	for round, want := range []int{2 * narrowest, 4 * narrowest, widest, widest} {
 		for range min(widest, narrowest<<round) {
 			w.endCall("AttachNetworkInterface", nil)
 		}
-		if got := entered(w, "AttachNetworkInterface"); got != want {
+		if got := countEntered(w, "AttachNetworkInterface"); got != want {
 			t.Errorf("%d calls at once in round %d, not %d", got, round+2, want)
 		}
 	}
 	for range widest {
 		w.endCall("AttachNetworkInterface", errRefused)
 	}
-	if got := entered(w, "AttachNetworkInterface"); got != 1 {
+	if got := countEntered(w, "AttachNetworkInterface"); got != 1 {
 		t.Errorf("%d calls at once after all were refused", got)
 	}
 	w.endCall("AttachNetworkInterface", errBroken)
-	if got := entered(w, "AttachNetworkInterface"); got != 2 {
+	if got := countEntered(w, "AttachNetworkInterface"); got != 2 {
 		t.Errorf("%d calls at once after another error", got)
 	}
 }

@@ -54,14 +54,14 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// denied is an API server's refusal by a rule of a policy.
-func denied(policy, message string) error {
+// newDenial returns an API server's refusal by a rule of a policy.
+func newDenial(policy, message string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "limitranges"}, "croft-revision-",
 		errors.New("ValidatingAdmissionPolicy '"+policy+"' with binding '"+policy+"' denied request: "+message))
 }
 
-// lost is the error of a connection.
-func lost(text string) error {
+// newConnectionError returns the error of a connection.
+func newConnectionError(text string) error {
 	return &url.Error{Op: "Post", URL: "https://10.0.0.1", Err: &net.OpError{Op: "read", Net: "tcp", Err: errors.New(text)}}
 }
 
@@ -73,15 +73,15 @@ func TestCompare(t *testing.T) {
 		want   string // "" if the server evaluates the current rules
 		silent bool
 	}{
-		"the same version":   {denied(install.RevisionPolicy, "[revision] 100"), "", false},
-		"a later version":    {denied(install.RevisionPolicy, "[revision] 1000"), "", false},
-		"an earlier version": {denied(install.RevisionPolicy, "[revision] 99"), "still evaluates the previous rules of namespace shop (version 99, and 100 is the current one)", false},
-		"no version":         {denied(install.RevisionPolicy, "[revision] "), "cannot be compared", false},
-		"another rule":       {denied(install.RevisionPolicy, "[dry-run-only] no"), "does not report its version of namespace shop: ", false},
-		"another policy":     {denied("foreign", "[revision] 100"), "does not report its version of namespace shop: ", false},
+		"the same version":   {newDenial(install.RevisionPolicy, "[revision] 100"), "", false},
+		"a later version":    {newDenial(install.RevisionPolicy, "[revision] 1000"), "", false},
+		"an earlier version": {newDenial(install.RevisionPolicy, "[revision] 99"), "still evaluates the previous rules of namespace shop (version 99, and 100 is the current one)", false},
+		"no version":         {newDenial(install.RevisionPolicy, "[revision] "), "cannot be compared", false},
+		"another rule":       {newDenial(install.RevisionPolicy, "[dry-run-only] no"), "does not report its version of namespace shop: ", false},
+		"another policy":     {newDenial("foreign", "[revision] 100"), "does not report its version of namespace shop: ", false},
 		"an older croft":     {nil, "run croft install or helm upgrade again", false},
 		"an overload":        {apierrors.NewTooManyRequests("later", 1), "does not report its version of namespace shop: ", false},
-		"a dead server":      {lost("connection refused"), "does not answer (connection refused)", true},
+		"a dead server":      {newConnectionError("connection refused"), "does not answer (connection refused)", true},
 		"a frozen server":    {&url.Error{Op: "Post", URL: "https://10.0.0.1", Err: context.DeadlineExceeded}, "does not answer (timeout after 3s)", true},
 		"other credentials":  {apierrors.NewUnauthorized("who"), "does not answer (who)", true},
 	} {
@@ -106,7 +106,7 @@ type fakeServer struct {
 
 func (f *fakeServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	if f.asked.Add(1) <= f.late {
-		return denied(install.RevisionPolicy, "[revision] 99")
+		return newDenial(install.RevisionPolicy, "[revision] 99")
 	}
 	if o.GetGenerateName() == install.RevisionProbe {
 		return f.revision
@@ -124,15 +124,15 @@ func (*fakeServer) Get(_ context.Context, _ client.ObjectKey, o client.Object, _
 // confirmed it, or if addresses that never answered keep every tenant from being Ready.
 func TestConfirm(t *testing.T) {
 	current := func() *fakeServer {
-		return &fakeServer{revision: denied(install.RevisionPolicy, "[revision] 100"), stray: denied("croft-pods", "[tolerations] no")}
+		return &fakeServer{revision: newDenial(install.RevisionPolicy, "[revision] 100"), stray: newDenial("croft-pods", "[tolerations] no")}
 	}
-	old := &fakeServer{revision: denied(install.RevisionPolicy, "[revision] 99")}
+	old := &fakeServer{revision: newDenial(install.RevisionPolicy, "[revision] 99")}
 	late := current()
 	late.late = 4
-	unwalled := &fakeServer{revision: denied(install.RevisionPolicy, "[revision] 100")}
-	dead := &fakeServer{revision: lost("connection reset by peer")}
+	unwalled := &fakeServer{revision: newDenial(install.RevisionPolicy, "[revision] 100")}
+	dead := &fakeServer{revision: newConnectionError("connection reset by peer")}
 	freezing := current()
-	freezing.stray = lost("connection reset by peer")
+	freezing.stray = newConnectionError("connection reset by peer")
 	for name, test := range map[string]struct {
 		servers  []*fakeServer
 		given    bool

@@ -117,7 +117,7 @@ func TestCheck(t *testing.T) {
 	await("")
 
 	// The cluster lists API servers at addresses that lead nowhere (RFC 5737).
-	if err := admin.Create(t.Context(), nowhere()); err != nil {
+	if err := admin.Create(t.Context(), newUnreachableEndpoints()); err != nil {
 		t.Fatal(err)
 	}
 	probe = enforcement.New(admin, enforcement.NewServers(admin, cluster.Config, nil, clock.RealClock{}))
@@ -139,8 +139,8 @@ func TestCheck(t *testing.T) {
 	await("no such key: croft.dev/rules.")
 }
 
-// nowhere lists two API servers that nothing can connect to.
-func nowhere() *discoveryv1.EndpointSlice {
+// newUnreachableEndpoints returns two API servers that nothing can connect to.
+func newUnreachableEndpoints() *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
 		AddressType: discoveryv1.AddressTypeIPv4,

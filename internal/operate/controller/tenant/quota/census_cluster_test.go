@@ -26,20 +26,20 @@ type census struct {
 	spaces    map[string]int64
 }
 
-func (f *fixture) census(namespaces []string) *census {
+func (f *fixture) startCensus(namespaces []string) *census {
 	f.Helper()
 	all := &census{now: map[string]int64{}, most: map[string]int64{}, spaces: map[string]int64{}}
 	for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, &corev1.PodList{}} {
 		sandbox.Watch(f, f.Config, list, func(event watch.EventType, o client.Object) {
 			if slices.Contains(namespaces, o.GetNamespace()) {
-				all.note(event, o)
+				all.recordEvent(event, o)
 			}
 		})
 	}
 	return all
 }
 
-func (c *census) note(event watch.EventType, o client.Object) {
+func (c *census) recordEvent(event watch.EventType, o client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	add := func(what string, n int64) {
@@ -63,13 +63,13 @@ func (c *census) note(event watch.EventType, o client.Object) {
 	}
 }
 
-func (c *census) of(what string) (now, most int64) {
+func (c *census) getCounts(what string) (now, most int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now[what], c.most[what]
 }
 
-func (c *census) in(what, namespace string) int64 {
+func (c *census) getNamespaceCount(what, namespace string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.spaces[what+" in "+namespace]
@@ -82,10 +82,10 @@ type crowd struct {
 	refused atomic.Value
 }
 
-// rush starts clients that create objects in a namespace until the context is done, each at
+// startClients starts clients that create objects in a namespace until the context is done, each at
 // a fixed interval. They retry when the quota refuses an object. A test that ends early
 // waits for them.
-func (f *fixture) rush(ctx context.Context, all *crowd, namespace string, clients int, pause time.Duration) {
+func (f *fixture) startClients(ctx context.Context, all *crowd, namespace string, clients int, pause time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.Cleanup(func() {
 		cancel()
@@ -98,7 +98,7 @@ func (f *fixture) rush(ctx context.Context, all *crowd, namespace string, client
 				if i%2 == 1 {
 					o = &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 						Name: "main", Image: "registry.example.org/pause:3.10",
-						Resources: corev1.ResourceRequirements{Requests: amounts("cpu", "100m")},
+						Resources: corev1.ResourceRequirements{Requests: makeResourceList("cpu", "100m")},
 					}}}}
 				}
 				o.SetNamespace(namespace)

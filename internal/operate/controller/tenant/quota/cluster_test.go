@@ -28,18 +28,18 @@ func TestQuota(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"what is given up is in force before others get it", func(f *fixture) { quotaLate(f, &stop) }},
-		{"many clients in many namespaces", quotaRush},
-		{"what does not matter is not written", quotaQuiet},
-		{"nobody is let in before it is counted", quotaUncounted},
-		{"one namespace, two, and one again", quotaNamespaces},
-		{"the quota is declared anew", quotaDeclared},
-		{"nobody declares one", quotaBuiltin},
+		{"what is given up is in force before others get it", func(f *fixture) { testLateQuota(f, &stop) }},
+		{"many clients in many namespaces", testQuotaRush},
+		{"what does not matter is not written", testQuietQuota},
+		{"nobody is let in before it is counted", testUncountedQuota},
+		{"one namespace, two, and one again", testQuotaNamespaces},
+		{"the quota is declared anew", testDeclaredQuota},
+		{"nobody declares one", testBuiltinQuota},
 		// A namespace needs more than an even share.
-		{"a pod larger than the share gets what the others do not use", quotaLargePod},
-		{"a namespace keeps its minimum", quotaMinimum},
-		{"a forged refusal moves no share", quotaForged},
-		{"workloads whose pods are refused are counted", refusedCounted},
+		{"a pod larger than the share gets what the others do not use", testLargePod},
+		{"a namespace keeps its minimum", testQuotaMinimum},
+		{"a forged refusal moves no share", testForgedRefusals},
+		{"workloads whose pods are refused are counted", testCountedRefusals},
 	} {
 		if !t.Run(test.name, func(t *testing.T) {
 			test.run(&fixture{f.For(t)})
@@ -52,14 +52,14 @@ func TestQuota(t *testing.T) {
 // fixture is a cluster with croft installed, on which tenants share quotas.
 type fixture struct{ *operatortest.Fixture }
 
-// shared returns a tenant with several namespaces and a quota.
-func shared(name string, namespaces []string, quota corev1.ResourceList) *v1alpha1.Tenant {
+// newSharedTenant returns a tenant with several namespaces and a quota.
+func newSharedTenant(name string, namespaces []string, quota corev1.ResourceList) *v1alpha1.Tenant {
 	t := operatortest.NewTenant(name, "apps")
 	t.Spec.Namespaces, t.Spec.Quota = namespaces, quota
 	return t
 }
 
-func amounts(pairs ...string) corev1.ResourceList {
+func makeResourceList(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
 		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
@@ -67,8 +67,8 @@ func amounts(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-// quotas returns the tenant's ResourceQuotas by namespace.
-func (f *fixture) quotas(tenant string) map[string]corev1.ResourceQuota {
+// listQuotas returns the tenant's ResourceQuotas by namespace.
+func (f *fixture) listQuotas(tenant string) map[string]corev1.ResourceQuota {
 	f.Helper()
 	var list corev1.ResourceQuotaList
 	if err := f.Client.List(f.Context(), &list, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
@@ -83,8 +83,8 @@ func (f *fixture) quotas(tenant string) map[string]corev1.ResourceQuota {
 	return all
 }
 
-// statuses formats quotas for the message of a failed test.
-func statuses(quotas map[string]corev1.ResourceQuota) string {
+// formatQuotas formats quotas for the message of a failed test.
+func formatQuotas(quotas map[string]corev1.ResourceQuota) string {
 	var all strings.Builder
 	for namespace, q := range quotas {
 		for name, hard := range q.Status.Hard {
@@ -95,10 +95,10 @@ func statuses(quotas map[string]corev1.ResourceQuota) string {
 	return all.String()
 }
 
-// settled waits until the shares are in force and add up to the quota, less at most a
+// awaitShares waits until the shares are in force and add up to the quota, less at most a
 // quarter of the unused amount: croft moves no share for so little unless a namespace runs
 // short.
-func (f *fixture) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
+func (f *fixture) awaitShares(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	f.Helper()
 	f.AwaitReady(t)
 	var quotas map[string]corev1.ResourceQuota
@@ -106,7 +106,7 @@ func (f *fixture) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(t), t); err != nil {
 			return err.Error()
 		}
-		quotas = f.quotas(t.Name)
+		quotas = f.listQuotas(t.Name)
 		for name, total := range t.Spec.Quota {
 			sum, used := resource.Quantity{}, resource.Quantity{}
 			for _, entry := range t.Status.Shares {
@@ -119,7 +119,7 @@ func (f *fixture) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 			}
 			left, room := total.MilliValue()-sum.MilliValue(), total.MilliValue()-used.MilliValue()
 			if left < 0 || left > 0 && 4*left >= room || len(t.Status.Shares) < len(t.Spec.Namespaces) {
-				return fmt.Sprintf("%s: %s of %s: %v", name, sum.String(), total.String(), statuses(quotas))
+				return fmt.Sprintf("%s: %s of %s: %v", name, sum.String(), total.String(), formatQuotas(quotas))
 			}
 		}
 		return ""
@@ -127,14 +127,14 @@ func (f *fixture) settled(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	return quotas
 }
 
-// untouched waits until the shares of a new tenant are in force and the ConfigMap that
+// awaitCountedShares waits until the shares of a new tenant are in force and the ConfigMap that
 // Kubernetes creates in each namespace is counted. If it is created while
 // kube-controller-manager counts for the first time, it is missed until the next count.
-func (f *fixture) untouched(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
+func (f *fixture) awaitCountedShares(t *v1alpha1.Tenant) map[string]corev1.ResourceQuota {
 	f.Helper()
 	var quotas map[string]corev1.ResourceQuota
 	f.Await("the ConfigMaps of "+t.Name+" to be counted", func() string {
-		quotas = f.settled(t)
+		quotas = f.awaitShares(t)
 		for namespace, q := range quotas {
 			if used := q.Status.Used["configmaps"]; used.Value() != 1 {
 				// A deletion triggers a complete recount.

@@ -28,7 +28,7 @@ func BenchmarkQuotaConflicts(b *testing.B) {
 	stop := f.Operate()
 	defer stop()
 	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"))
-	idle := busy(b)
+	idle := keepBusy(b)
 	defer idle()
 	var plain, moving tally
 	round := 0
@@ -37,15 +37,15 @@ func BenchmarkQuotaConflicts(b *testing.B) {
 		names := []string{fmt.Sprintf("plain-%d-a", round), fmt.Sprintf("plain-%d-b", round)}
 		for _, name := range names {
 			f.Create(operatortest.NewNamespace(name), &corev1.ResourceQuota{
-				ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "plain"}, Spec: corev1.ResourceQuotaSpec{Hard: amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500")},
+				ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "plain"}, Spec: corev1.ResourceQuotaSpec{Hard: makeResourceList("configmaps", "1000", "pods", "1000", "requests.cpu", "500")},
 			})
 		}
-		tenant := shared(fmt.Sprintf("moving-%d", round), []string{fmt.Sprintf("moving-%d-a", round), fmt.Sprintf("moving-%d-b", round)},
-			amounts("configmaps", "1000", "pods", "1000", "requests.cpu", "500"))
+		tenant := newSharedTenant(fmt.Sprintf("moving-%d", round), []string{fmt.Sprintf("moving-%d-a", round), fmt.Sprintf("moving-%d-b", round)},
+			makeResourceList("configmaps", "1000", "pods", "1000", "requests.cpu", "500"))
 		f.Create(tenant)
-		f.untouched(tenant)
-		f.load(names, &plain)
-		f.load(tenant.Spec.Namespaces, &moving)
+		f.awaitCountedShares(tenant)
+		f.runLoad(names, &plain)
+		f.runLoad(tenant.Spec.Namespaces, &moving)
 		f.Logf("round %d\nplain: %v\ncroft: %v", round, &plain, &moving)
 	}
 	b.ReportMetric(plain.countConflicts(), "conflicts/1000-plain")
@@ -55,8 +55,8 @@ func BenchmarkQuotaConflicts(b *testing.B) {
 	}
 }
 
-// busy keeps every core busy until idle is called.
-func busy(b *testing.B) (idle func()) {
+// keepBusy keeps every core busy until idle is called.
+func keepBusy(b *testing.B) (idle func()) {
 	ctx, cancel := context.WithCancel(b.Context())
 	var all sync.WaitGroup
 	for range 2 * runtime.NumCPU() {
@@ -87,9 +87,9 @@ func (c *tally) countConflicts() float64 {
 	return 1000 * float64(c.conflicts.Load()) / float64(c.created.Load())
 }
 
-// load runs 64 clients that fill one namespace with ConfigMaps, then the other, and delete
+// runLoad runs 64 clients that fill one namespace with ConfigMaps, then the other, and delete
 // them at the same time.
-func (f *fixture) load(namespaces []string, result *tally) {
+func (f *fixture) runLoad(namespaces []string, result *tally) {
 	f.Helper()
 	const clients, each = 64, 12
 	before, start := f.Writes.Count(), time.Now()

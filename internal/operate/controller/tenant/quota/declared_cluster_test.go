@@ -15,14 +15,14 @@ import (
 	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
-// quotaUncounted covers the time in which a quota is written but not yet enforced.
-func quotaUncounted(f *fixture) {
+// testUncountedQuota covers the time in which a quota is written but not yet enforced.
+func testUncountedQuota(f *fixture) {
 	const manager = "kube-controller-manager"
 	if err := f.Cluster.Stop(manager); err != nil {
 		f.Fatal(err)
 	}
 	fresh := operatortest.NewTenant("fresh", "apps")
-	fresh.Spec.Quota = amounts("configmaps", "2")
+	fresh.Spec.Quota = makeResourceList("configmaps", "2")
 	f.Create(fresh)
 	condition := f.AwaitCondition(fresh, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet)
 	if !strings.Contains(condition.Message, "has not counted the usage in fresh") {
@@ -46,46 +46,46 @@ func quotaUncounted(f *fixture) {
 	}
 }
 
-func quotaNamespaces(f *fixture) {
-	grow := shared("grow", []string{"grow-a"}, amounts("configmaps", "40"))
+func testQuotaNamespaces(f *fixture) {
+	grow := newSharedTenant("grow", []string{"grow-a"}, makeResourceList("configmaps", "40"))
 	f.Create(grow)
 	f.AwaitReady(grow)
 	if len(grow.Status.Shares) > 0 {
 		f.Errorf("a ledger for one namespace: %v", grow.Status.Shares)
 	}
 	f.Patch(grow, `{"spec":{"namespaces":["grow-a","grow-b"],"deletion":"Delete"}}`)
-	quotas := f.settled(grow)
+	quotas := f.awaitShares(grow)
 	if len(quotas) != 2 || len(grow.Status.Shares) != 2 {
 		f.Errorf("%d quotas, shares %v", len(quotas), grow.Status.Shares)
 	}
 	f.Patch(grow, `{"spec":{"namespaces":["grow-a"]}}`)
 	f.AwaitDeletion(operatortest.NewNamespace("grow-b"))
 	f.Await("the one that is left to have the whole", func() string {
-		quota := f.quotas("grow")["grow-a"]
+		quota := f.listQuotas("grow")["grow-a"]
 		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(grow), grow); err != nil {
 			return err.Error()
 		}
-		if !quotaplan.IsEqual(quota.Status.Hard, amounts("configmaps", "40")) || len(grow.Status.Shares) > 0 {
+		if !quotaplan.IsEqual(quota.Status.Hard, makeResourceList("configmaps", "40")) || len(grow.Status.Shares) > 0 {
 			return fmt.Sprintf("%v, ledger %v", quota.Status.Hard, grow.Status.Shares)
 		}
 		return ""
 	})
 }
 
-func quotaDeclared(f *fixture) {
-	anew := shared("anew", []string{"anew-a", "anew-b", "anew-c"}, amounts("configmaps", "30", "pods", "10"))
+func testDeclaredQuota(f *fixture) {
+	anew := newSharedTenant("anew", []string{"anew-a", "anew-b", "anew-c"}, makeResourceList("configmaps", "30", "pods", "10"))
 	f.Create(anew)
-	f.settled(anew)
+	f.awaitShares(anew)
 	for _, quota := range []string{
 		`{"configmaps":"60","pods":"10"}`,
 		`{"configmaps":"12","pods":"10"}`,
 		`{"configmaps":"12","pods":null,"secrets":"9"}`,
 	} {
 		f.Patch(anew, `{"spec":{"quota":`+quota+`}}`)
-		f.settled(anew)
+		f.awaitShares(anew)
 	}
 	// Apply it as croft apply does: an empty quota is not the same as no quota.
-	lifted := shared("anew", anew.Spec.Namespaces, corev1.ResourceList{})
+	lifted := newSharedTenant("anew", anew.Spec.Namespaces, corev1.ResourceList{})
 	lifted.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	if _, err := apply.New(f.Client).Apply(f.Context(), lifted); err != nil {
 		f.Fatal(err)
@@ -95,20 +95,20 @@ func quotaDeclared(f *fixture) {
 		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(anew), anew); err != nil {
 			return err.Error()
 		}
-		if quotas := f.quotas("anew"); len(quotas) > 0 || len(anew.Status.Shares) > 0 {
+		if quotas := f.listQuotas("anew"); len(quotas) > 0 || len(anew.Status.Shares) > 0 {
 			return fmt.Sprintf("%d quotas, ledger %v", len(quotas), anew.Status.Shares)
 		}
 		return ""
 	})
 	f.Patch(anew, `{"spec":{"quota":{"configmaps":"30"}}}`)
-	f.settled(anew)
+	f.awaitShares(anew)
 }
 
-func quotaBuiltin(f *fixture) {
+func testBuiltinQuota(f *fixture) {
 	plain := operatortest.NewTenant("plain", "apps")
 	f.Create(plain)
 	f.AwaitReady(plain)
-	quota := f.quotas("plain")["plain"]
+	quota := f.listQuotas("plain")["plain"]
 	for _, name := range []corev1.ResourceName{"secrets", "configmaps", "count/pods", "count/leases.coordination.k8s.io", "count/certificates.cert-manager.io"} {
 		if hard := quota.Status.Hard[name]; hard.Sign() <= 0 {
 			f.Errorf("%s: %s", name, hard.String())

@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/operate/metric"
 )
 
-// deployment returns a Deployment whose pods each request some CPU.
-func deployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment {
+// newDeployment returns a Deployment whose pods each request some CPU.
+func newDeployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -29,15 +29,15 @@ func deployment(namespace, name, cpu string, replicas int32) *appsv1.Deployment 
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
 					Name: "main", Image: "registry.example.org/pause:3.10",
-					Resources: corev1.ResourceRequirements{Requests: amounts("cpu", cpu)},
+					Resources: corev1.ResourceRequirements{Requests: makeResourceList("cpu", cpu)},
 				}}},
 			},
 		},
 	}
 }
 
-// pods waits until a namespace has this number of pods.
-func (f *fixture) pods(namespace string, want int) {
+// awaitPods waits until a namespace has this number of pods.
+func (f *fixture) awaitPods(namespace string, want int) {
 	f.Helper()
 	f.Await(fmt.Sprintf("%d pods in %s", want, namespace), func() string {
 		var pods corev1.PodList
@@ -59,32 +59,32 @@ func (f *fixture) pods(namespace string, want int) {
 	})
 }
 
-func quotaLargePod(f *fixture) {
-	large := shared("large", []string{"large-a", "large-b"}, amounts("requests.cpu", "20", "pods", "40"))
+func testLargePod(f *fixture) {
+	large := newSharedTenant("large", []string{"large-a", "large-b"}, makeResourceList("requests.cpu", "20", "pods", "40"))
 	f.Create(large)
-	f.settled(large)
-	f.Create(deployment("large-b", "twelve", "12", 1))
-	f.pods("large-b", 1)
+	f.awaitShares(large)
+	f.Create(newDeployment("large-b", "twelve", "12", 1))
+	f.awaitPods("large-b", 1)
 
 	// 8 CPUs are left, and the other namespace needs more than half of them.
-	f.Create(deployment("large-a", "seven", "7", 1))
-	f.pods("large-a", 1)
+	f.Create(newDeployment("large-a", "seven", "7", 1))
+	f.awaitPods("large-a", 1)
 }
 
-func quotaMinimum(f *fixture) {
+func testQuotaMinimum(f *fixture) {
 	const total, least = 60, 40
-	keep := shared("keep", []string{"keep-prod", "keep-dev"}, amounts("configmaps", fmt.Sprint(total)))
+	keep := newSharedTenant("keep", []string{"keep-prod", "keep-dev"}, makeResourceList("configmaps", fmt.Sprint(total)))
 	f.Create(keep)
 	f.Patch(keep, fmt.Sprintf(`{"spec":{"quotaMinimums":{"keep-prod":{"configmaps":"%d"}}}}`, least))
-	f.untouched(keep)
-	census := f.census([]string{"keep-prod", "keep-dev"})
+	f.awaitCountedShares(keep)
+	census := f.startCensus([]string{"keep-prod", "keep-dev"})
 
 	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
-	f.rush(ctx, &clients, "keep-dev", 4, 10*time.Millisecond)
+	f.startClients(ctx, &clients, "keep-dev", 4, 10*time.Millisecond)
 	f.Await("keep-dev to use what is not reserved", func() string {
-		if n := census.in("configmaps", "keep-dev"); n < total-least-1 {
-			return fmt.Sprintf("%d ConfigMaps, quotas %s", n, statuses(f.quotas("keep")))
+		if n := census.getNamespaceCount("configmaps", "keep-dev"); n < total-least-1 {
+			return fmt.Sprintf("%d ConfigMaps, quotas %s", n, formatQuotas(f.listQuotas("keep")))
 		}
 		return ""
 	})
@@ -101,37 +101,37 @@ func quotaMinimum(f *fixture) {
 	}
 	cancel()
 	clients.Wait()
-	if now, most := census.of("configmaps"); most > total {
+	if now, most := census.getCounts("configmaps"); most > total {
 		f.Errorf("there were %d ConfigMaps at a time, and are %d, of %d", most, now, total)
 	}
 }
 
-// quotaForged writes events of refusals that did not happen, as a member of a tenant. They
+// testForgedRefusals writes events of refusals that did not happen, as a member of a tenant. They
 // must change nothing, not even the division of the tenant's own quota.
-func quotaForged(f *fixture) {
+func testForgedRefusals(f *fixture) {
 	const total, least = 60, 40
-	kept := shared("kept", []string{"kept-a", "kept-b"}, amounts("configmaps", fmt.Sprint(total)))
-	kept.Spec.QuotaMinimums = map[string]corev1.ResourceList{"kept-a": amounts("configmaps", fmt.Sprint(least))}
-	open := shared("open", []string{"open-a", "open-b"}, amounts("configmaps", fmt.Sprint(total), "pods", "4"))
+	kept := newSharedTenant("kept", []string{"kept-a", "kept-b"}, makeResourceList("configmaps", fmt.Sprint(total)))
+	kept.Spec.QuotaMinimums = map[string]corev1.ResourceList{"kept-a": makeResourceList("configmaps", fmt.Sprint(least))}
+	open := newSharedTenant("open", []string{"open-a", "open-b"}, makeResourceList("configmaps", fmt.Sprint(total), "pods", "4"))
 	f.Create(kept, open)
-	f.untouched(kept)
-	f.untouched(open)
+	f.awaitCountedShares(kept)
+	f.awaitCountedShares(open)
 
 	for _, requested := range []string{"24", "58", "5000", "1e18", "1e999999999", "-5"} {
-		f.forge("kept", "kept-b", requested)
+		f.writeForgedRefusal("kept", "kept-b", requested)
 	}
-	f.forge("open", "open-b", "44")
+	f.writeForgedRefusal("open", "open-b", "44")
 	// The operator observes this genuine refusal after the forged ones.
-	f.Create(deployment("open-b", "web", "10m", 3))
-	f.pods("open-b", 3)
+	f.Create(newDeployment("open-b", "web", "10m", 3))
+	f.awaitPods("open-b", 3)
 	// The genuine refusal divides the rest again, by the use that is counted at that moment: one of
 	// untouched's ConfigMaps can be in it. The forged refusal would move 14.
-	for namespace, q := range f.settled(open) {
+	for namespace, q := range f.awaitShares(open) {
 		if hard := q.Status.Hard["configmaps"]; max(hard.Value()-total/2, total/2-hard.Value()) > 1 {
 			f.Errorf("%s has %s, want %d", namespace, hard.String(), total/2)
 		}
 	}
-	for namespace, q := range f.settled(kept) {
+	for namespace, q := range f.awaitShares(kept) {
 		want := map[string]int64{"kept-a": least, "kept-b": total - least}[namespace]
 		if hard := q.Status.Hard["configmaps"]; hard.Value() != want {
 			f.Errorf("%s has %s, want %d", namespace, hard.String(), want)
@@ -139,13 +139,13 @@ func quotaForged(f *fixture) {
 	}
 }
 
-// refusedCounted creates a workload whose pods are refused, next to a forged refusal.
-func refusedCounted(f *fixture) {
-	denied := shared("denied", []string{"denied-a", "denied-b"}, amounts("pods", "2"))
+// testCountedRefusals creates a workload whose pods are refused, next to a forged refusal.
+func testCountedRefusals(f *fixture) {
+	denied := newSharedTenant("denied", []string{"denied-a", "denied-b"}, makeResourceList("pods", "2"))
 	f.Create(denied)
-	f.settled(denied)
-	f.forge("denied", "denied-b", "44")
-	f.Create(deployment("denied-a", "web", "10m", 3))
+	f.awaitShares(denied)
+	f.writeForgedRefusal("denied", "denied-b", "44")
+	f.Create(newDeployment("denied-a", "web", "10m", 3))
 	f.Await("one workload to be counted", func() string {
 		got := &v1alpha1.Tenant{}
 		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(denied), got); err != nil {
@@ -163,8 +163,8 @@ func refusedCounted(f *fixture) {
 	})
 }
 
-// forge writes a refusal event as a member of a tenant.
-func (f *fixture) forge(tenant, namespace, requested string) {
+// writeForgedRefusal writes a refusal event as a member of a tenant.
+func (f *fixture) writeForgedRefusal(tenant, namespace, requested string) {
 	f.Helper()
 	member := f.Impersonate("mallory", tenant+"-devs")
 	if err := member.Create(f.Context(), &corev1.Event{

@@ -11,9 +11,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// refusedEvent returns the event of a controller that may not create a pod with so much
+// newRefusedEvent returns the event of a controller that may not create a pod with so much
 // CPU.
-func refusedEvent(by, cpu string, first, last time.Time) *corev1.Event {
+func newRefusedEvent(by, cpu string, first, last time.Time) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop"},
 		InvolvedObject: corev1.ObjectReference{UID: types.UID(by)},
@@ -42,7 +42,7 @@ func TestDemandsCountForAWhile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			q := New(nil, nil, clocktesting.NewFakeClock(now))
-			e := refusedEvent("web", "2", now.Add(test.first), now.Add(test.last))
+			e := newRefusedEvent("web", "2", now.Add(test.first), now.Add(test.last))
 			if got := q.recordRefusal(e, func() {}); got != test.counts || len(q.listDemands("shop")) > 0 != got {
 				t.Errorf("it counts: %v; want %v", got, test.counts)
 			}
@@ -61,7 +61,7 @@ func TestForgedDemands(t *testing.T) {
 	for _, component := range []string{"", "web", "replicaset-controller-x", "kubelet"} {
 		now := time.Now()
 		q := New(nil, nil, clocktesting.NewFakeClock(now))
-		e := refusedEvent("web", "2", now, now)
+		e := newRefusedEvent("web", "2", now, now)
 		e.Source.Component = component
 		if q.recordRefusal(e, func() {}) || len(q.listDemands("shop")) > 0 {
 			t.Errorf("an event of %q counts", component)
@@ -74,8 +74,8 @@ func TestDemandsAreFew(t *testing.T) {
 	now := time.Now()
 	q := New(nil, nil, clocktesting.NewFakeClock(now))
 	for i := range 3 * perNamespace {
-		q.recordRefusal(refusedEvent(fmt.Sprint("job-", i), "2", now, now), func() {})
-		q.recordRefusal(refusedEvent("web", fmt.Sprint(i), now, now), func() {})
+		q.recordRefusal(newRefusedEvent(fmt.Sprint("job-", i), "2", now, now), func() {})
+		q.recordRefusal(newRefusedEvent("web", fmt.Sprint(i), now, now), func() {})
 	}
 	if n := len(q.listDemands("shop")); n != perNamespace {
 		t.Errorf("%d demands are remembered", n)
@@ -94,7 +94,7 @@ func TestDemandsAreFew(t *testing.T) {
 func TestDemandsAreForgotten(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	q, forgotten := New(nil, nil, now), false
-	if !q.recordRefusal(refusedEvent("web", "2", now.Now(), now.Now()), func() { forgotten = true }) {
+	if !q.recordRefusal(newRefusedEvent("web", "2", now.Now(), now.Now()), func() { forgotten = true }) {
 		t.Fatal("it does not count")
 	}
 	// A demand counts for a minute after its last event.

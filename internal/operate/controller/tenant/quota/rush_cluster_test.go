@@ -14,25 +14,25 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// quotaLate stops kube-controller-manager, so that lowered shares do not take effect. A
+// testLateQuota stops kube-controller-manager, so that lowered shares do not take effect. A
 // namespace can still use the share that it is to give up, and does so while no operator
 // runs.
-func quotaLate(f *fixture, stop *func()) {
+func testLateQuota(f *fixture, stop *func()) {
 	const configMaps = 40
 	namespaces := []string{"late-a", "late-b"}
-	late := shared("late", namespaces, amounts("configmaps", fmt.Sprint(configMaps)))
+	late := newSharedTenant("late", namespaces, makeResourceList("configmaps", fmt.Sprint(configMaps)))
 	f.Create(late)
-	f.untouched(late)
-	census := f.census(namespaces)
+	f.awaitCountedShares(late)
+	census := f.startCensus(namespaces)
 	const manager = "kube-controller-manager"
 	if err := f.Cluster.Stop(manager); err != nil {
 		f.Fatal(err)
 	}
 	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
-	f.rush(ctx, &clients, "late-a", 4, 10*time.Millisecond)
+	f.startClients(ctx, &clients, "late-a", 4, 10*time.Millisecond)
 	f.Await("the share of late-b to be lowered", func() string {
-		if q := f.quotas("late")["late-b"]; quotaplan.IsEqual(q.Spec.Hard, q.Status.Hard) {
+		if q := f.listQuotas("late")["late-b"]; quotaplan.IsEqual(q.Spec.Hard, q.Status.Hard) {
 			return fmt.Sprint(q.Spec.Hard)
 		}
 		return ""
@@ -42,12 +42,12 @@ func quotaLate(f *fixture, stop *func()) {
 	f.Patch(late, `{"spec":{"access":[{"group":"late-devs","role":"viewer"}]}}`)
 	f.AwaitReady(late)
 	(*stop)()
-	f.rush(ctx, &clients, "late-b", 4, 10*time.Millisecond)
+	f.startClients(ctx, &clients, "late-b", 4, 10*time.Millisecond)
 	// Use the quotas' own count: an object that a busy API server counted but did not
 	// create counts until kube-controller-manager runs again.
 	f.Await("all that is in force to be used", func() string {
 		var used, inForce int64
-		for _, q := range f.quotas("late") {
+		for _, q := range f.listQuotas("late") {
 			now, most := q.Status.Used["configmaps"], q.Status.Hard["configmaps"]
 			used, inForce = used+now.Value(), inForce+most.Value()
 		}
@@ -60,7 +60,7 @@ func quotaLate(f *fixture, stop *func()) {
 		f.Fatal(err)
 	}
 	f.Await("the shares to be in force", func() string {
-		for _, q := range f.quotas("late") {
+		for _, q := range f.listQuotas("late") {
 			if !quotaplan.IsEqual(q.Spec.Hard, q.Status.Hard) {
 				return fmt.Sprint(q.Status)
 			}
@@ -69,26 +69,26 @@ func quotaLate(f *fixture, stop *func()) {
 	})
 	// The share that late-b has used stays with late-b.
 	*stop = f.Operate()
-	f.settled(late)
+	f.awaitShares(late)
 	cancel()
 	clients.Wait()
-	if now, most := census.of("configmaps"); most > configMaps {
+	if now, most := census.getCounts("configmaps"); most > configMaps {
 		f.Errorf("there were %d ConfigMaps at a time, and are %d, of %d", most, now, configMaps)
 	}
 }
 
-func quotaRush(f *fixture) {
-	sandbox.Thorough(f) // quotaLate uses fewer clients, at the most critical moment
+func testQuotaRush(f *fixture) {
+	sandbox.Thorough(f) // testLateQuota uses fewer clients, at the most critical moment
 	const configMaps, pods, cpu = 120, 100, 6000
 	namespaces := []string{"rush-a", "rush-b", "rush-c", "rush-d"}
-	rush := shared("rush", namespaces, amounts("configmaps", fmt.Sprint(configMaps), "pods", fmt.Sprint(pods), "requests.cpu", "6"))
+	rush := newSharedTenant("rush", namespaces, makeResourceList("configmaps", fmt.Sprint(configMaps), "pods", fmt.Sprint(pods), "requests.cpu", "6"))
 	f.Create(rush)
-	f.untouched(rush)
-	census := f.census(namespaces)
+	f.awaitCountedShares(rush)
+	census := f.startCensus(namespaces)
 	within := func() {
 		f.Helper()
 		for what, limit := range map[string]int64{"configmaps": configMaps, "pods": pods, "cpu": cpu} {
-			if now, most := census.of(what); most > limit {
+			if now, most := census.getCounts(what); most > limit {
 				f.Errorf("there were %d %s at a time, and are %d, of %d", most, what, now, limit)
 			}
 		}
@@ -97,13 +97,13 @@ func quotaRush(f *fixture) {
 	// Three namespaces need everything, at different rates, so that shares move meanwhile.
 	var clients crowd
 	ctx, cancel := context.WithCancel(f.Context())
-	f.rush(ctx, &clients, "rush-a", 16, 10*time.Millisecond)
-	f.rush(ctx, &clients, "rush-b", 8, 50*time.Millisecond)
-	f.rush(ctx, &clients, "rush-c", 2, 100*time.Millisecond)
+	f.startClients(ctx, &clients, "rush-a", 16, 10*time.Millisecond)
+	f.startClients(ctx, &clients, "rush-b", 8, 50*time.Millisecond)
+	f.startClients(ctx, &clients, "rush-c", 2, 100*time.Millisecond)
 	start := time.Now()
 	f.Await("the quota to be used up", func() string {
-		maps, _ := census.of("configmaps")
-		if milli, _ := census.of("cpu"); maps < configMaps*9/10 || milli < cpu*9/10 {
+		maps, _ := census.getCounts("configmaps")
+		if milli, _ := census.getCounts("cpu"); maps < configMaps*9/10 || milli < cpu*9/10 {
 			return fmt.Sprintf("%d ConfigMaps, %dm CPU; the last pod: %v", maps, milli, clients.refused.Load())
 		}
 		return ""
@@ -115,7 +115,7 @@ func quotaRush(f *fixture) {
 
 	// One namespace needs everything, and the others give up their shares.
 	ctx, cancel = context.WithCancel(f.Context())
-	f.rush(ctx, &clients, "rush-b", 16, 10*time.Millisecond)
+	f.startClients(ctx, &clients, "rush-b", 16, 10*time.Millisecond)
 	start = time.Now()
 	for _, namespace := range []string{"rush-a", "rush-c", "rush-d"} {
 		for _, o := range []client.Object{&corev1.ConfigMap{}, &corev1.Pod{}} {
@@ -125,7 +125,7 @@ func quotaRush(f *fixture) {
 		}
 	}
 	f.Await("one namespace to use almost all", func() string {
-		maps, milli := census.in("configmaps", "rush-b"), census.in("cpu", "rush-b")
+		maps, milli := census.getNamespaceCount("configmaps", "rush-b"), census.getNamespaceCount("cpu", "rush-b")
 		// Each namespace keeps some headroom.
 		if maps < configMaps*5/6 || milli < cpu*5/6 {
 			return fmt.Sprintf("%d ConfigMaps, %dm CPU", maps, milli)
@@ -138,10 +138,10 @@ func quotaRush(f *fixture) {
 	within()
 }
 
-func quotaQuiet(f *fixture) {
-	quiet := shared("quiet", []string{"quiet-a", "quiet-b"}, amounts("configmaps", "42"))
+func testQuietQuota(f *fixture) {
+	quiet := newSharedTenant("quiet", []string{"quiet-a", "quiet-b"}, makeResourceList("configmaps", "42"))
 	f.Create(quiet)
-	before := f.untouched(quiet)
+	before := f.awaitCountedShares(quiet)
 	create := func(namespace string, n int) {
 		for range n {
 			f.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "quiet-"}})
@@ -149,16 +149,16 @@ func quotaQuiet(f *fixture) {
 	}
 	more := func(tenant, namespace string) {
 		f.Await(namespace+" to get more", func() string {
-			q := f.quotas(tenant)[namespace]
+			q := f.listQuotas(tenant)[namespace]
 			if hard := q.Status.Hard["configmaps"]; hard.Value() <= 21 {
 				return hard.String()
 			}
 			return ""
 		})
 	}
-	marker := shared("marker", []string{"marker-a", "marker-b"}, amounts("configmaps", "42"))
+	marker := newSharedTenant("marker", []string{"marker-a", "marker-b"}, makeResourceList("configmaps", "42"))
 	f.Create(marker)
-	f.untouched(marker)
+	f.awaitCountedShares(marker)
 
 	// A part of the share is used, and nothing may happen. When croft has handled another
 	// tenant that runs short later, it has handled this one, too.
@@ -168,11 +168,11 @@ func quotaQuiet(f *fixture) {
 	more("marker", "marker-a")
 	for _, write := range f.Writes.ListSince(writes) {
 		if strings.Contains(write, "quiet") {
-			t := f.quotas("quiet")
+			t := f.listQuotas("quiet")
 			f.Errorf("wrote %s: %v", write, t)
 		}
 	}
-	if after := f.quotas("quiet")["quiet-a"]; !quotaplan.IsEqual(after.Spec.Hard, before["quiet-a"].Spec.Hard) {
+	if after := f.listQuotas("quiet")["quiet-a"]; !quotaplan.IsEqual(after.Spec.Hard, before["quiet-a"].Spec.Hard) {
 		f.Errorf("%v, and was %v", after.Spec.Hard, before["quiet-a"].Spec.Hard)
 	}
 
@@ -182,7 +182,7 @@ func quotaQuiet(f *fixture) {
 	create("quiet-a", 6)
 	more("quiet", "quiet-a")
 	f.Logf("a share moved in %s", time.Since(start).Round(time.Millisecond))
-	f.settled(quiet)
+	f.awaitShares(quiet)
 	var moves []string
 	for _, write := range f.Writes.ListSince(writes) {
 		if strings.Contains(write, "quiet") {
