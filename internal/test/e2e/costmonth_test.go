@@ -25,8 +25,8 @@ import (
 
 const (
 	monthDays = 30
-	// launches are the scale-ups of the month, each of which needs scaleUp nodes.
-	launches, scaleUp = 11, 26
+	// scaleUps is the number of scale-ups of the month, each of which needs nodesPerScaleUp nodes.
+	scaleUps, nodesPerScaleUp = 11, 26
 )
 
 // monthFile declares three tenants, each with a pool and a cost code.
@@ -196,7 +196,7 @@ func (m *month) live(from time.Time) {
 	m.t.Helper()
 	turns := [][]string{{"web-a", "api-a"}, {"web-b"}, {"web-c"}}
 	pools := []string{"pool-a", "pool-b", "pool-c"}
-	for n := range launches {
+	for n := range scaleUps {
 		turn, before := n%len(turns), (n+len(turns)-1)%len(turns)
 		switch n {
 		case 3:
@@ -210,7 +210,7 @@ func (m *month) live(from time.Time) {
 		}
 		m.awaitRemoval(pools[turn])
 		for _, namespace := range turns[turn] {
-			m.scale(namespace, "big", int32(scaleUp/len(turns[turn]))) //nolint:gosec // a small number
+			m.scale(namespace, "big", int32(nodesPerScaleUp/len(turns[turn]))) //nolint:gosec // a small number
 		}
 		m.settle()
 		if n > 0 {
@@ -218,7 +218,7 @@ func (m *month) live(from time.Time) {
 				m.scale(namespace, "big", 0)
 			}
 		}
-		m.passQuietly(from.Add(time.Duration((n+1)*monthDays*24/launches) * time.Hour))
+		m.passQuietly(from.Add(time.Duration((n+1)*monthDays*24/scaleUps) * time.Hour))
 	}
 }
 
@@ -304,9 +304,9 @@ func (m *month) readEvents() []event {
 	return events
 }
 
-// TestSimulatedMonth fails if the ledger differs by a millionth from a separate replay of the objects' history: of a month on a real API
-// server, in which Karpenter launches and removes 200 nodes, prices of spot instances change, and tenants change their cost codes and
-// their pools.
+// TestSimulatedMonth fails if the ledger differs by a millionth from a separate replay of the objects' history: of a month on a
+// real API server, in which Karpenter launches more than 200 nodes, prices of spot instances change, and tenants change their
+// cost codes and their pools.
 func TestSimulatedMonth(t *testing.T) {
 	sandbox.Thorough(t)
 	t.Parallel()                           // it mostly waits
