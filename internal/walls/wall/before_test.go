@@ -89,7 +89,7 @@ func TestOverBefore(t *testing.T) {
 			i := slices.IndexFunc(policies, func(l scopedPolicy) bool { return l.name == c.policy && l.rules != nil })
 			l := policies[i]
 			l.at[0].Resource = c.resource
-			got := l.policyEvaluator.evaluateRequest(t, l.newRequest(0, c.is(t), c.was(t)), rules)
+			got := l.evaluateRequest(t, l.newRequest(0, c.is(t), c.was(t)), rules)
 			if c.by == "" && (len(got.refusals) > 0 || len(got.errs) > 0) || c.by != "" && !got.isRefusedBy(c.by) {
 				t.Errorf("%s should refuse it, and this is what came: %v %v", fmt.Sprintf("%q", c.by), got.refusals, got.errs)
 			}

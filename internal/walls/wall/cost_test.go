@@ -458,12 +458,12 @@ func (l scopedPolicy) compareCost(t *testing.T, i int, path string, long, short 
 	object := func(content any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: content.(map[string]any)}
 	}
-	usual := max(l.policyEvaluator.evaluateRequest(t, l.newRequest(i, object(short), nil), rules).cost, l.policyEvaluator.evaluateRequest(t, l.newRequest(i, object(short), object(short)), rules).cost)
+	usual := max(l.evaluateRequest(t, l.newRequest(i, object(short), nil), rules).cost, l.policyEvaluator.evaluateRequest(t, l.newRequest(i, object(short), object(short)), rules).cost)
 	for how, pair := range map[string][2]*unstructured.Unstructured{
 		"write": {object(long), nil}, "leave as it was": {object(long), object(long)},
 		"lengthen": {object(long), object(short)}, "shorten": {object(short), object(long)},
 	} {
-		if more := l.policyEvaluator.evaluateRequest(t, l.newRequest(i, pair[0], pair[1]), rules).cost - usual; more > mostForLong {
+		if more := l.evaluateRequest(t, l.newRequest(i, pair[0], pair[1]), rules).cost - usual; more > mostForLong {
 			t.Errorf("%s: to %s a long list costs %d more: no Bound is for it, or it is gone through before the Bound is asked", path, how, more)
 			failed = true
 		}
@@ -648,7 +648,7 @@ func TestLargestObject(t *testing.T) {
 					tries = append(tries, try{first, nil, restricted})
 				}
 				for _, c := range tries {
-					got := l.policyEvaluator.evaluateRequest(t, l.newRequest(i, c.object, c.old), c.rules)
+					got := l.evaluateRequest(t, l.newRequest(i, c.object, c.old), c.rules)
 					if len(got.errs) > 0 || slices.ContainsFunc(got.refusals, func(m string) bool { return strings.Contains(m, "["+admissionpolicy.BoundsRule+"] ") }) {
 						t.Errorf("%s, %s: the largest object is not judged: %v %v", v.Name, kind.Resource, got.errs, got.refusals)
 					}
@@ -661,7 +661,7 @@ func TestLargestObject(t *testing.T) {
 					continue
 				}
 				for over, b := range v.Bounds {
-					got := l.policyEvaluator.evaluateRequest(t, l.newRequest(i, newObjectBeyond(t, v, over), nil), none)
+					got := l.evaluateRequest(t, l.newRequest(i, newObjectBeyond(t, v, over), nil), none)
 					if !got.isRefusedBy(admissionpolicy.BoundsRule) || !strings.Contains(got.refusals[0], b.Path+": "+strconv.Itoa(b.Max+1)) {
 						t.Errorf("%s, %s: %d entries in %s are one too many, and this is what came: %v %v", v.Name, kind.Resource, b.Max+1, b.Path, got.errs, got.refusals)
 					}
