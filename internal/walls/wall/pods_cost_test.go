@@ -307,7 +307,7 @@ func readPodCreations(tb testing.TB) []podCreation {
 // measureCost returns a policy's cost in units. A policy that changes the pod is evaluated twice.
 func (c podCreation) measureCost(tb testing.TB, p podPolicy) int64 {
 	ask := func(r request) int64 {
-		v := p.policyEvaluator.evaluateRequest(tb, r, c.rules)
+		v := p.evaluateRequest(tb, r, c.rules)
 		if len(v.errs) > 0 || len(v.refusals) > 0 {
 			tb.Errorf("%s, %s: %v %v", c.name, p.name, v.errs, v.refusals)
 		}
