@@ -2,18 +2,14 @@ package why
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/diagnose/catalog"
+	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/walls/wall"
 )
-
-// refusal matches the API server's message about an object that one of croft's rules
-// refuses. Flux appends the objects that it applied before, on separate lines.
-var refusal = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: \[([a-z0-9-]+)\] ([^\n]+)`)
 
 // addRule adds croft's rule, its requirement and the person who can permit more to a finding
 // about a refusal by a rule. It returns other findings unchanged.
@@ -21,16 +17,15 @@ func addRule(f *catalog.Finding) *catalog.Finding {
 	if f.ID != catalog.PolicyRefusedID {
 		return f
 	}
-	match := refusal.FindStringSubmatch(f.Symptom)
-	if match == nil {
-		return f
-	}
-	rule := findRule(match[1], match[2])
+	refusal, _ := admissionpolicy.ParseRefusal(f.Symptom)
+	rule := findRule(refusal.Policy, refusal.Rule)
 	if rule == nil {
 		return f
 	}
 	f.Cause = fmt.Sprintf("rule %s of policy %s refuses the object: %s", rule.Name, rule.Policy, rule.Summary)
-	f.Fix = strings.TrimSpace(match[3])
+	// Flux appends the objects that it applied before, on separate lines.
+	message, _, _ := strings.Cut(refusal.Message, "\n")
+	f.Fix = strings.TrimSpace(message)
 	if rule.Exception != "" {
 		f.Fix += fmt.Sprintf(". A platform admin can allow more by `%s` of the Tenant", rule.Exception)
 	}

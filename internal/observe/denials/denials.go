@@ -17,6 +17,8 @@ import (
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
 // The names of refusals that no rule of croft makes.
@@ -162,7 +164,6 @@ func (l *Log) Denials() []Denial {
 }
 
 var (
-	byPolicy     = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (?:\[([a-z0-9-]+)\] )?(.*)`)
 	byConstraint = regexp.MustCompile(`(?s)admission webhook "validation\.gatekeeper\.sh" denied the request: \[([^\]]+)\] (?:\[([a-z0-9-]+)\] )?(.*)`)
 	byRule       = regexp.MustCompile(`(?s)^(?:\[([a-z0-9-]+)\] )?(.*)`)
 )
@@ -177,10 +178,11 @@ func findRefusal(e *auditv1.Event) (rule, message string) {
 
 // ParseRefusal returns the rule that the API server's refusal names, as in Denial, and the rule's message, or "".
 func ParseRefusal(text string) (rule, message string) {
-	for _, pattern := range []*regexp.Regexp{byPolicy, byConstraint} {
-		if found := pattern.FindStringSubmatch(text); found != nil {
-			return joinRule(found[1], found[2]), found[3]
-		}
+	if refusal, byPolicy := admissionpolicy.ParseRefusal(text); byPolicy {
+		return joinRule(refusal.Policy, refusal.Rule), refusal.Message
+	}
+	if found := byConstraint.FindStringSubmatch(text); found != nil {
+		return joinRule(found[1], found[2]), found[3]
 	}
 	for _, other := range []struct{ sign, rule string }{
 		{"violates PodSecurity ", podSecurity}, {"exceeded quota: ", resourceQuota}, {" usage per ", limitRange},

@@ -23,6 +23,7 @@ import (
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/prove/warning"
+	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/rules/evaluator"
 )
 
@@ -160,9 +161,6 @@ func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured
 // rbac is the Source of a Reason for missing rights.
 const rbac = "RBAC"
 
-// policyDenied matches the policy in the API server's refusal.
-var policyDenied = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (?:\[([a-z0-9-]+)\] )?`)
-
 // explainMissing returns a message if an object needs another that does not exist, such as the Role of
 // a RoleBinding. It may be among the manifests, none of which a dry run creates.
 func explainMissing(object *unstructured.Unstructured, err error) string {
@@ -190,15 +188,14 @@ func newDenial(object *unstructured.Unstructured, err error) (evaluator.Denial, 
 		return d, err
 	}
 	code := status.Status().Code
-	match := policyDenied.FindStringSubmatch(text)
+	refusal, byPolicy := admissionpolicy.ParseRefusal(text)
 	switch {
 	case strings.Contains(text, "cannot impersonate resource"):
 		return d, &ImpersonationError{err}
 	case apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), code >= 500 && !apierrors.IsInternalError(err):
 		return d, err
-	case match != nil:
-		d.DeniedBy, d.Rule = match[1], match[2]
-		_, d.Message, _ = strings.Cut(text, "denied request: ")
+	case byPolicy:
+		d.DeniedBy, d.Rule, d.Message = refusal.Policy, refusal.Rule, refusal.FormatMessage()
 	case strings.Contains(text, "violates PodSecurity"):
 		d.DeniedBy = podSecurity
 	case apierrors.IsForbidden(err) && (strings.Contains(text, " cannot ") || strings.Contains(text, "is attempting to grant RBAC permissions not currently held")):

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -25,6 +24,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
+	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/rules/evaluator"
 )
 
@@ -333,14 +333,10 @@ func (t *Trial) tryObject(ctx context.Context, m Manifest, c child, controller b
 	return r, nil
 }
 
-// policyWarns matches the warning of a policy.
-var policyWarns = regexp.MustCompile(`^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (?:\[([a-z0-9-]+)\] )?`)
-
 // parseWarning parses the API server's warning.
 func parseWarning(text string) Reason {
-	if match := policyWarns.FindStringSubmatch(text); match != nil {
-		_, message, _ := strings.Cut(text, "': ")
-		return Reason{Source: match[1], Rule: match[2], Message: message}
+	if warning, byPolicy := admissionpolicy.ParseWarning(text); byPolicy {
+		return Reason{Source: warning.Policy, Rule: warning.Rule, Message: warning.FormatMessage()}
 	}
 	if strings.HasPrefix(text, wouldViolate) {
 		return Reason{Source: podSecurity, Message: text}
