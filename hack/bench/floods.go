@@ -12,12 +12,17 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -30,6 +35,8 @@ const (
 	// floodPods is the number of pending pods, if no quota refuses them earlier, and floodLeases the number of
 	// Leases, which is below the quota.
 	floodPods, floodLeases = 2000, 192
+	// floodScalers is the number of HorizontalPodAutoscalers, which is the quota.
+	floodScalers = 50
 	// largeObjects is the number of objects of the maximum size, if no quota refuses them earlier.
 	largeObjects = 250
 	// mostWritten limits the bytes of these objects' versions, because etcd keeps all versions for five
@@ -56,12 +63,15 @@ type flood struct {
 // floods are all floods. The last one uses much of etcd's space.
 var floods = []flood{
 	{"lists", "64 clients list everything in their namespace, of which 20 MB are ConfigMaps", 64, fillLists, listEverything},
+	{"accounts", "the same by 64 service accounts", 64, prepareAccount, listAsAccount},
 	{"watches", fmt.Sprintf("%d watches, which report %d changes a second", floodWatches, time.Second/watchInterval), 40, openManyWatches, changeWatched},
 	{"configmaps", "16 clients create and delete ConfigMaps", 16, nil, churnConfigMaps},
 	{"pods", fmt.Sprintf("pending pods up to the quota, or %d, that no node can run", floodPods), 16, createPendingPods, nil},
 	{"events", "16 clients write events", 16, nil, writeEvent},
 	{"leases", fmt.Sprintf("64 clients renew %d Leases", floodLeases), 64, createLeases, renewLease},
 	{"jobs", "16 clients create Jobs, each of which fails after a second", 16, nil, createFailingJob},
+	{"owners", "16 clients create ConfigMaps whose owner does not exist", 16, nil, createOrphan},
+	{"scalers", fmt.Sprintf("%d HorizontalPodAutoscalers with ten metrics", floodScalers), 10, createScalers, nil},
 	{"services", "16 clients create and delete Services", 16, nil, churnServices},
 	{"sizes", fmt.Sprintf("8 clients write up to %d ConfigMaps of the maximum size again and again", largeObjects), 8, fillLargest, rewriteLargest},
 }
@@ -127,7 +137,9 @@ func (c *requestCount) check() error {
 // flooder is a client of a flood.
 type flooder struct {
 	client.WithWatch
-	raw     *http.Client
+	raw *http.Client
+	// account is the connection of a service account. It is nil until a flood needs it.
+	account *http.Client
 	cluster *neighbours
 	// number is its number among the flood's clients.
 	number, clients int
@@ -199,13 +211,13 @@ func (u *flooder) patchOwn(ctx context.Context, object client.Object, format str
 	return u.countRequest(u.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, args...))))
 }
 
-// openBody sends a GET, and returns the response's body if it is successful. The caller must close it.
-func (u *flooder) openBody(ctx context.Context, path string) (io.ReadCloser, error) {
+// openBody sends a GET by one of the client's connections, and returns the response's body if it is successful. The caller must close it.
+func (u *flooder) openBody(ctx context.Context, by *http.Client, path string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.cluster.config.Host+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	response, err := u.raw.Do(r)
+	response, err := by.Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -234,10 +246,11 @@ var listedResources = []string{
 	"/apis/batch/v1/namespaces/%s/jobs",
 }
 
-// listEverything lists the next kind. It drops the response, because decoding it would take CPU time from the API
-// server.
-func listEverything(ctx context.Context, u *flooder) error {
-	body, err := u.openBody(ctx, fmt.Sprintf(listedResources[u.turn%len(listedResources)], neighbourTeam))
+func listEverything(ctx context.Context, u *flooder) error { return u.listNext(ctx, u.raw) }
+
+// listNext lists the next kind. It drops the response, because decoding it would take CPU time from the API server.
+func (u *flooder) listNext(ctx context.Context, by *http.Client) error {
+	body, err := u.openBody(ctx, by, fmt.Sprintf(listedResources[u.turn%len(listedResources)], neighbourTeam))
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
 		err = errors.Join(err, body.Close())
@@ -245,12 +258,60 @@ func listEverything(ctx context.Context, u *flooder) error {
 	return u.countRequest(err)
 }
 
+// prepareAccount creates a service account that may list what its team may list. The API server's priority and
+// fairness gives each account a share, as it does each person.
+func prepareAccount(ctx context.Context, u *flooder) {
+	fillLists(ctx, u)
+	account := &corev1.ServiceAccount{ObjectMeta: newFloodMeta()}
+	if u.countRequest(u.Create(ctx, account)) != nil {
+		return
+	}
+	err := u.countRequest(u.Create(ctx, newLister()))
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		err = u.countRequest(u.Create(ctx, newListerBinding(account.Name)))
+	}
+	if err != nil {
+		return
+	}
+	_, u.account, err = u.cluster.newClients("system:serviceaccount:"+neighbourTeam+":"+account.Name,
+		"system:serviceaccounts", "system:serviceaccounts:"+neighbourTeam, "system:authenticated")
+	_ = u.countRequest(err)
+}
+
+// listerRole is the name of the Role of the service accounts.
+const listerRole = "flood-lister"
+
+func newLister() *rbacv1.Role {
+	role := &rbacv1.Role{ObjectMeta: newFloodMeta(), Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "secrets", "services", "events"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"list"}},
+	}}
+	role.GenerateName, role.Name = "", listerRole
+	return role
+}
+
+func newListerBinding(account string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: newFloodMeta(), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: listerRole},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: neighbourTeam, Name: account}},
+	}
+}
+
+func listAsAccount(ctx context.Context, u *flooder) error {
+	if u.account == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return u.listNext(ctx, u.account)
+}
+
 // watchedConfigMap is the name of the ConfigMap that changes.
 const watchedConfigMap = "flood-watched"
 
 func openManyWatches(ctx context.Context, u *flooder) {
 	for range u.getPart(floodWatches) {
-		body, err := u.openBody(ctx, fmt.Sprintf("/api/v1/namespaces/%s/configmaps?watch=true", neighbourTeam))
+		body, err := u.openBody(ctx, u.raw, fmt.Sprintf("/api/v1/namespaces/%s/configmaps?watch=true", neighbourTeam))
 		if u.countRequest(err) != nil {
 			continue
 		}
@@ -331,6 +392,51 @@ func (n *neighbours) buildFailingJob() *batchv1.Job {
 
 func createFailingJob(ctx context.Context, u *flooder) error {
 	return u.countRequest(u.Create(ctx, u.cluster.buildFailingJob()))
+}
+
+// createOrphan creates a ConfigMap that the garbage collector deletes after it has looked for the owner.
+func createOrphan(ctx context.Context, u *flooder) error {
+	return u.countRequest(u.Create(ctx, newOrphan()))
+}
+
+func newOrphan() *corev1.ConfigMap {
+	o := newFloodConfigMap(1 << 10)
+	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "missing", UID: uuid.NewUUID()}}
+	return o
+}
+
+// createScalers creates a Deployment without pods that run, and HorizontalPodAutoscalers for it. Each asks for
+// ten metrics that do not exist, again and again.
+func createScalers(ctx context.Context, u *flooder) {
+	target := u.cluster.buildDeployment()
+	if u.countRequest(u.Create(ctx, target)) != nil {
+		return
+	}
+	u.fillPart(ctx, floodScalers, func() client.Object { return newScaler(target.Name) })
+}
+
+func (n *neighbours) buildDeployment() *appsv1.Deployment {
+	labels := maps.Clone(floodLabels)
+	return &appsv1.Deployment{ObjectMeta: newFloodMeta(), Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: n.buildUnschedulablePod().Spec},
+	}}
+}
+
+func newScaler(deployment string) *autoscalingv2.HorizontalPodAutoscaler {
+	scaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: newFloodMeta(), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment},
+		MaxReplicas:    2,
+	}}
+	for i := range 10 {
+		scaler.Spec.Metrics = append(scaler.Spec.Metrics, autoscalingv2.MetricSpec{
+			Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricSource{
+				Metric: autoscalingv2.MetricIdentifier{Name: fmt.Sprintf("requests-%d", i)},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(1, resource.DecimalSI)},
+			},
+		})
+	}
+	return scaler
 }
 
 func newFloodService() *corev1.Service {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -200,9 +202,13 @@ func (n *neighbours) declareBare(ctx context.Context) error {
 // newUser returns the clients of a member of a team. Each member has a connection of its own, because requests
 // that share a connection delay each other.
 func (n *neighbours) newUser(name, team string) (client.WithWatch, *http.Client, error) {
+	return n.newClients(name, team+"-team", "system:authenticated")
+}
+
+func (n *neighbours) newClients(user string, groups ...string) (client.WithWatch, *http.Client, error) {
 	config := rest.CopyConfig(n.config)
 	config.Dial = (&net.Dialer{Timeout: operationTimeout, KeepAlive: operationTimeout}).DialContext
-	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{team + "-team", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	raw, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, nil, err
@@ -272,10 +278,15 @@ func (n *neighbours) cleanUp(ctx context.Context) error {
 	var left error
 	err := wait.PollUntilContextTimeout(ctx, restPoll, cleanUpTimeout, true, func(ctx context.Context) (bool, error) {
 		left = errors.Join(
+			n.deleteAll(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, &autoscalingv2.HorizontalPodAutoscalerList{}, floodLabels),
+			n.deleteAll(ctx, &appsv1.Deployment{}, &appsv1.DeploymentList{}, floodLabels),
 			n.deleteAll(ctx, &batchv1.Job{}, &batchv1.JobList{}, floodLabels),
 			n.deleteAll(ctx, &corev1.Pod{}, &corev1.PodList{}, floodLabels),
 			n.deleteAll(ctx, &corev1.ConfigMap{}, &corev1.ConfigMapList{}, floodLabels),
 			n.deleteAll(ctx, &corev1.Service{}, &corev1.ServiceList{}, floodLabels),
+			n.deleteAll(ctx, &rbacv1.RoleBinding{}, &rbacv1.RoleBindingList{}, floodLabels),
+			n.deleteAll(ctx, &rbacv1.Role{}, &rbacv1.RoleList{}, floodLabels),
+			n.deleteAll(ctx, &corev1.ServiceAccount{}, &corev1.ServiceAccountList{}, floodLabels),
 			n.deleteAll(ctx, &coordinationv1.Lease{}, &coordinationv1.LeaseList{}, floodLabels),
 			// Controllers write events about the flood's objects.
 			n.deleteAll(ctx, &corev1.Event{}, &corev1.EventList{}, nil))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,23 +38,31 @@ func TestFloodsAreAdmitted(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		team    string
-		object  client.Object
+		objects []client.Object
 		refused bool
 	}{
-		{"victim's pod", victimTeam, v.buildGatedPod(), false},
-		{"victim's roll-out", victimTeam, n.buildPod(victimTeam, "roll-out-"), false},
-		{"lists", neighbourTeam, newFloodConfigMap(largestText), false},
-		{"configmaps", neighbourTeam, newFloodConfigMap(1 << 10), false},
-		{"pods", neighbourTeam, n.buildUnschedulablePod(), false},
-		{"events", neighbourTeam, newFloodEvent(), false},
-		{"leases", neighbourTeam, newFloodLease(), false},
-		{"jobs", neighbourTeam, n.buildFailingJob(), false},
-		{"services", neighbourTeam, newFloodService(), false},
-		{"sizes", neighbourTeam, newFloodConfigMap(n.mostBytes), false},
-		{"more than the maximum size", neighbourTeam, newFloodConfigMap(estate.MaxObjectBytes), true},
+		{"victim's pod", victimTeam, []client.Object{v.buildGatedPod()}, false},
+		{"victim's roll-out", victimTeam, []client.Object{n.buildPod(victimTeam, "roll-out-")}, false},
+		{"lists", neighbourTeam, []client.Object{newFloodConfigMap(largestText)}, false},
+		{"accounts", neighbourTeam, []client.Object{newLister(), newListerBinding("flood")}, false},
+		{"owners", neighbourTeam, []client.Object{newOrphan()}, false},
+		{"scalers", neighbourTeam, []client.Object{newScaler("flood")}, false},
+		{"scalers' target", neighbourTeam, []client.Object{n.buildDeployment()}, false},
+		{"configmaps", neighbourTeam, []client.Object{newFloodConfigMap(1 << 10)}, false},
+		{"pods", neighbourTeam, []client.Object{n.buildUnschedulablePod()}, false},
+		{"events", neighbourTeam, []client.Object{newFloodEvent()}, false},
+		{"leases", neighbourTeam, []client.Object{newFloodLease()}, false},
+		{"jobs", neighbourTeam, []client.Object{n.buildFailingJob()}, false},
+		{"services", neighbourTeam, []client.Object{newFloodService()}, false},
+		{"sizes", neighbourTeam, []client.Object{newFloodConfigMap(n.mostBytes)}, false},
+		{"more than the maximum size", neighbourTeam, []client.Object{newFloodConfigMap(estate.MaxObjectBytes)}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			report, err := teams[test.team].Try(t.Context(), []trial.Manifest{{File: test.name, Line: 1, Object: convertToManifest(t, test.object)}})
+			var manifests []trial.Manifest
+			for _, o := range test.objects {
+				manifests = append(manifests, trial.Manifest{File: test.name, Line: 1, Object: convertToManifest(t, o)})
+			}
+			report, err := teams[test.team].Try(t.Context(), manifests)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +76,7 @@ func TestFloodsAreAdmitted(t *testing.T) {
 // convertToManifest returns an object as a file would contain it.
 func convertToManifest(t *testing.T, o client.Object) *unstructured.Unstructured {
 	t.Helper()
-	o.SetName("flood")
+	o.SetName(cmp.Or(o.GetName(), "flood"))
 	all, err := tenants.ToUnstructured([]client.Object{o})
 	if err != nil {
 		t.Fatal(err)
