@@ -70,7 +70,8 @@ func (a *Applier) diffObject(ctx context.Context, o client.Object) (Differences,
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.inspectObject(ctx, o, want, false)
+	// A dry run also shows an object that the list does not have yet.
+	found, err := a.inspectObject(ctx, o, want, true)
 	if err != nil || found.upToDate {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -222,6 +223,10 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 
 	if len(division.Uncounted) > 0 {
 		// The watch on ResourceQuotas reconciles the tenant when it is counted.
+		if rest := c.memory.awaitCount(tenant.Name, last, c.clock.Now()); rest > 0 && isNew(object) && seen.unserved == nil {
+			seen.isBrief = true
+			return reconcile.Result{RequeueAfter: rest}, nil
+		}
 		seen.probed = true
 		seen.reason = v1alpha1.ReasonNotEnforcedYet
 		seen.message = "the quota is not in force yet, so the tenant's people have no access yet: kube-controller-manager has not counted the usage in " +
@@ -250,6 +255,11 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 		return reconcile.Result{RequeueAfter: seen.getProbeDelay(c.clock.Now())}, nil
 	}
 	return after, nil
+}
+
+// isNew reports whether croft has never reported whether the tenant's walls are enforced.
+func isNew(tenant *v1alpha1.Tenant) bool {
+	return meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionEnforced) == nil
 }
 
 // attempts limits how often a tenant's walls are written in one reconcile if its

@@ -14,10 +14,10 @@ import (
 )
 
 // emitChanges emits events on the Tenant about its namespaces and about repairs. A
-// reconcile without changes emits none.
+// reconcile without changes emits none. A new tenant only gets the event that it is Ready.
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
-		if reason, note := describeChange(change); reason != "" {
+		if reason, note := describeChange(change); reason != "" && !(change.Action == apply.Created && isNew(tenant)) {
 			event.Emit(c.recorder, tenant, corev1.EventTypeNormal, reason, "Apply", note)
 		}
 	}

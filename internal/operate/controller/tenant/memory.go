@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -12,6 +13,9 @@ type wallState struct {
 	revision uint64
 	// enforced reports whether a probe has succeeded since then.
 	enforced bool
+	// uncountedSince is when kube-controller-manager was first found not to have counted the usage of a quota. It is
+	// zero if all quotas are counted.
+	uncountedSince time.Time
 }
 
 // memory avoids repeated probes and repeated events, because the cache lags behind a
@@ -36,6 +40,20 @@ func (m *memory) remember(tenant string, s wallState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.wallStates[tenant] = s
+}
+
+// countingTime is the usual time in which kube-controller-manager counts the usage of a new quota, also
+// of some hundred at once. During this time, the status of a new tenant stays empty.
+const countingTime = 3 * time.Second
+
+// awaitCount remembers that a quota of the tenant is not counted, and returns the rest of countingTime.
+func (m *memory) awaitCount(tenant string, last wallState, now time.Time) time.Duration {
+	since := last.uncountedSince
+	if since.IsZero() {
+		since = now
+	}
+	m.remember(tenant, wallState{revision: last.revision, uncountedSince: since})
+	return countingTime - now.Sub(since)
 }
 
 // isNew reports whether a tenant's condition differs from the last event's.

@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,5 +36,21 @@ func TestMemoryIsNew(t *testing.T) {
 	m.forget("shop")
 	if !m.isNew("shop", refused) || m.isNew("bank", refused) || m.get("shop") != (wallState{}) {
 		t.Error("the memory of a deleted tenant remains, or that of another is lost")
+	}
+}
+
+// TestAwaitCount fails if repeated reconciles of a new tenant extend the time without a status.
+func TestAwaitCount(t *testing.T) {
+	m, began := newMemory(), time.Now()
+	for _, step := range []struct{ after, rest time.Duration }{
+		{0, countingTime}, {time.Second, countingTime - time.Second}, {countingTime, 0}, {time.Hour, countingTime - time.Hour},
+	} {
+		if rest := m.awaitCount("shop", m.get("shop"), began.Add(step.after)); rest != step.rest {
+			t.Errorf("after %s: %s remain, want %s", step.after, rest, step.rest)
+		}
+	}
+	m.remember("shop", wallState{revision: 2})
+	if rest := m.awaitCount("shop", m.get("shop"), began.Add(2*time.Hour)); rest != countingTime {
+		t.Errorf("for another quota, %s remain", rest)
 	}
 }
