@@ -133,7 +133,7 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 		err = a.warnIfNoOperator(ctx, c)
 	}
 	if err == nil && o.wait {
-		err = awaitReady(ctx, c, newProgress(a.err), objects, o.timeout)
+		err = a.awaitReady(ctx, c, objects, o.timeout)
 	}
 	return errors.Join(a.printApplyReport(ctx, c, o.output, changes, objects), toFailure(explainUnreachable(err)))
 }

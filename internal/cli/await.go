@@ -18,8 +18,8 @@ import (
 const silence = 10 * time.Second
 
 // pollInterval is the time between two reads of the declared objects. If a read takes long, as
-// with thousands of tenants, the pause is a multiple of it: the API server needs its time for the
-// operator.
+// with thousands of tenants, the pause is a multiple of it: the operator needs the time of the
+// machine and of the API server.
 const (
 	pollInterval = 300 * time.Millisecond
 	pauseFactor  = 4
@@ -38,9 +38,10 @@ func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 }
 
 // awaitReady waits until every object is Ready in its current generation.
-func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []client.Object, timeout time.Duration) error {
+func (a *app) awaitReady(ctx context.Context, c client.Client, objects []client.Object, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	p := newProgress(a.err)
 	defer p.finish()
 	var (
 		last     string
@@ -51,9 +52,14 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 	if err != nil {
 		return toFailure(err)
 	}
-	for {
+	var watched client.Reader = c
+	for first := true; ; first = false {
 		began := time.Now()
-		live, err := readDeclaration(ctx, c)
+		live, err := readDeclaration(ctx, watched)
+		if err == nil && watched != c && (evaluateReadiness(live, objects).ready == len(objects) || time.Since(changed) > silence) {
+			// A watch may begin with a state before the last write, and it reports no errors.
+			live, err = readDeclaration(ctx, c)
+		}
 		pause := max(pollInterval, pauseFactor*time.Since(began))
 		if err != nil && ctx.Err() == nil {
 			return toFailure(err)
@@ -86,6 +92,9 @@ func awaitReady(ctx context.Context, c client.Reader, p *progress, objects []cli
 			}
 			return toFailure(explainTimeout(ctx, live, objects, timeout))
 		case <-time.After(pause):
+			if first {
+				watched = a.watchDeclared(ctx, c)
+			}
 		}
 	}
 }
