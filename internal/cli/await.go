@@ -55,11 +55,7 @@ func (a *app) awaitReady(ctx context.Context, c client.Client, objects []client.
 	var watched client.Reader = c
 	for first := true; ; first = false {
 		began := time.Now()
-		live, err := readDeclaration(ctx, watched)
-		if err == nil && watched != c && (evaluateReadiness(live, objects).ready == len(objects) || time.Since(changed) > silence) {
-			// A watch may begin with a state before the last write, and it reports no errors.
-			live, err = readDeclaration(ctx, c)
-		}
+		live, err := readProgress(ctx, watched, c, objects, changed)
 		pause := max(pollInterval, pauseFactor*time.Since(began))
 		if err != nil && ctx.Err() == nil {
 			return toFailure(err)
@@ -97,6 +93,16 @@ func (a *app) awaitReady(ctx context.Context, c client.Client, objects []client.
 			}
 		}
 	}
+}
+
+// readProgress reads the declared objects from watches. It reads from the API server if they are all Ready, since a
+// watch may begin with a state before the last write, or have not changed for long, since a watch reports no errors.
+func readProgress(ctx context.Context, watched, live client.Reader, objects []client.Object, changed time.Time) (*manifest.Declaration, error) {
+	found, err := readDeclaration(ctx, watched)
+	if err == nil && watched != live && (evaluateReadiness(found, objects).ready == len(objects) || time.Since(changed) > silence) {
+		return readDeclaration(ctx, live)
+	}
+	return found, err
 }
 
 func explainTimeout(ctx context.Context, live *manifest.Declaration, objects []client.Object, timeout time.Duration) error {

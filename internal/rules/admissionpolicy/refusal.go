@@ -13,13 +13,17 @@ type Refusal struct {
 }
 
 var (
-	denied = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: ` + ruleAndMessage)
-	warned = regexp.MustCompile(`(?s)^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': ` + ruleAndMessage)
+	denied = regexp.MustCompile(`(?s)` + byPolicy + ` denied request: ` + ruleAndMessage)
+	warned = regexp.MustCompile(`(?s)^Validation failed for ` + byPolicy + `: ` + ruleAndMessage)
 )
 
-const ruleAndMessage = `(?:\[([a-z0-9-]+)\] )?(.*)`
+const (
+	byPolicy       = `ValidatingAdmissionPolicy '([^']+)' with binding '[^']+'`
+	ruleAndMessage = `(?:\[([a-z0-9-]+)\] )?(.*)`
+)
 
-// ParseRefusal parses the API server's message about a refused request. It returns false if no policy refused the request.
+// ParseRefusal parses the API server's message about a refused request. It returns false if no policy refused
+// the request.
 func ParseRefusal(text string) (Refusal, bool) { return parseAnswer(denied, text) }
 
 // ParseWarning parses a warning of the API server. It returns false if it is not from a policy.

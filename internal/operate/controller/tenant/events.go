@@ -17,7 +17,8 @@ import (
 // reconcile without changes emits none. A new tenant only gets the event that it is Ready.
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
-		if reason, note := describeChange(change); reason != "" && !(change.Action == apply.Created && isNew(tenant)) {
+		reason, note := describeChange(change)
+		if isFirst := change.Action == apply.Created && isNew(tenant); reason != "" && !isFirst {
 			event.Emit(c.recorder, tenant, corev1.EventTypeNormal, reason, "Apply", note)
 		}
 	}
