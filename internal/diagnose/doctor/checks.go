@@ -135,6 +135,11 @@ var checks = []check{
 		needs:  []string{readPlatform, readNamespaces, readQuotas}, find: checkQuotas,
 	},
 	{
+		name: "thresholds", summary: "the cluster is smaller than the largest that Kubernetes is tested with",
+		detail: "A warning above 80 % of 10,000 namespaces, 5,000 nodes, 150,000 pods, 10,000 Services, and 3,000 pods in one namespace",
+		reads:  []string{readCounts, readPlatform, readPods}, find: checkThresholds,
+	},
+	{
 		name: "api-services", summary: "every API group responds",
 		detail: "No namespace can be deleted while an APIService is unavailable",
 		reads:  []string{readAPIServices}, find: checkAPIServices,

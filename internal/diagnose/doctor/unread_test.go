@@ -126,7 +126,7 @@ func makeFaults() []client.Object {
 func TestUnread(t *testing.T) {
 	visit := func(t *testing.T, denied string) (results []doctor.Result, read map[string]bool) {
 		c := newFakeCluster(t, faulty, makeFaults()...)
-		c.minor = "29"
+		c.minor, c.remaining = "29", map[string]int64{"Node": 4500}
 		return doctor.Check(c.gatherWithout(t, denied)), c.read
 	}
 	whole := map[string][]string{}
