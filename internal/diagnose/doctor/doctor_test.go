@@ -94,6 +94,7 @@ func (k *doctorCluster) runCheck(t *testing.T, check string) doctor.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
+	doctor.GatherRequests(t.Context(), k.box.Config, k, seen)
 	return findResult(t, doctor.Check(seen), check)
 }
 
@@ -167,7 +168,7 @@ func TestChecks(t *testing.T) {
 		name string
 		run  func(*doctorCluster, *testing.T)
 	}{
-		{"Engine", (*doctorCluster).testNativePolicies}, {"Walls", (*doctorCluster).testWalls}, {"Counts", (*doctorCluster).testCounts}, {"Kubelets", (*doctorCluster).testKubelets}, {"APIServices", (*doctorCluster).testAPIServices}, {"Others", (*doctorCluster).testOtherComponents}, {"Kinds", (*doctorCluster).testKinds},
+		{"Engine", (*doctorCluster).testNativePolicies}, {"Walls", (*doctorCluster).testWalls}, {"Counts", (*doctorCluster).testCounts}, {"Load", (*doctorCluster).testLoad}, {"Kubelets", (*doctorCluster).testKubelets}, {"APIServices", (*doctorCluster).testAPIServices}, {"Others", (*doctorCluster).testOtherComponents}, {"Kinds", (*doctorCluster).testKinds},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(k, t) }) {
 			return

@@ -82,7 +82,8 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
-		Counts:      map[string]int{}, PodCounts: map[string]int{},
+		Counts:      map[string]int{}, PodCounts: map[string]int{}, WaitingPods: map[string]int{},
+		Requests: Requests{Omitted: "they were not read"},
 	}
 	for _, d := range file {
 		s.Declared, s.Rendered = d, true

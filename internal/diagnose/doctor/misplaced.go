@@ -39,7 +39,9 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) {
 		g.ReadList(ctx, readPods, &pods, client.Limit(page), client.Continue(next))
 		for i := range pods.Items {
 			namespace := pods.Items[i].Namespace
-			g.PodCounts[namespace]++
+			if g.PodCounts[namespace]++; isWaiting(&pods.Items[i]) {
+				g.WaitingPods[namespace]++
+			}
 			allowed, ok := pools[namespace]
 			if !ok {
 				continue
