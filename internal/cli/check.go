@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/thresholds"
 	"croft.dev/croft/internal/declare/wording"
 )
 
@@ -56,6 +59,7 @@ Files that cannot be read are reported on standard error.`,
 				return err
 			}
 			printSafely(a.out, "good: %s, %s\n", wording.FormatCount(len(e.Tenants), "tenant"), wording.FormatCount(len(e.Pools), "pool"))
+			printThreshold(a.out, e.CountNamespaces())
 			return nil
 		},
 	}
@@ -63,4 +67,12 @@ Files that cannot be read are reported on standard error.`,
 	output.addFlags(c, formatText, formatJSON, formatYAML)
 	c.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	return c
+}
+
+// printThreshold prints the number of namespaces if it is near the number that Kubernetes is tested with. A
+// larger number is a warning of the estate.
+func printThreshold(w io.Writer, namespaces int) {
+	if t := thresholds.Namespaces; t.IsAbove(namespaces, 50) && !t.IsAbove(namespaces, 100) {
+		printSafely(w, "%s, with which Kubernetes is tested in one cluster (docs/reference/sizing.md)\n", t.Format(namespaces))
+	}
 }

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -82,6 +83,34 @@ func TestCheckRefuses(t *testing.T) {
 		status, _, stderr := runCroft(t, "", "check", "-f", writeConfig(t, file))
 		if status != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s\nexit status %d, want 2 and %s\ngot  %s", input, status, want, stderr)
+		}
+	}
+}
+
+// TestCheckThresholds expects the number of namespaces if it is more than half of the number that Kubernetes
+// is tested with, and a warning if it is larger.
+func TestCheckThresholds(t *testing.T) {
+	for _, test := range []struct {
+		tenants       int
+		line, warning string
+	}{
+		{78, "", ""},
+		{79, "5056 of 10000 namespaces, with which Kubernetes is tested in one cluster (docs/reference/sizing.md)\n", ""},
+		{157, "", "warning: the tenants have 10048 namespaces, and Kubernetes is tested with up to 10000 in one cluster"},
+	} {
+		file := &strings.Builder{}
+		file.WriteString("platform: {clusterName: demo, nodeClass: {kwok: {}}}\npools: {apps: {}}\ntenants:\n")
+		for i := range test.tenants {
+			fmt.Fprintf(file, "  t%d: {pool: apps, namespaces: [t%d", i, i)
+			for j := range 63 { // a tenant has at most 64
+				fmt.Fprintf(file, ", t%d-%d", i, j)
+			}
+			file.WriteString("]}\n")
+		}
+		status, stdout, stderr := runCroft(t, "", "check", "-f", writeConfig(t, file.String()))
+		want := fmt.Sprintf("good: %d tenants, 1 pool\n", test.tenants) + test.line
+		if status != 0 || stdout != want || (test.warning == "") != (stderr == "") || !strings.Contains(stderr, test.warning) {
+			t.Errorf("%d tenants: exit status %d: %s%s", test.tenants, status, stdout, stderr)
 		}
 	}
 }

@@ -26,8 +26,9 @@ the operator, the walls (each object compared with the declared one, and a few a
 tried by dry run as people of up to three tenants), what kubelets write, the placement
 engine, node classes, pools and their limits, nodes that do not start or do not end,
 PodDisruptionBudgets that block evictions, the platform's DaemonSets, classes, quotas, DNS,
-and other components that change tenants' pods. It changes nothing, and names the data
-that you may not read; the dry runs need the right to impersonate.
+the cluster's size, the tenant that causes most of the waiting work, and other components
+that change tenants' pods. It changes nothing, and names the data that you may not read;
+the dry runs need the right to impersonate.
 
 With -f, the command compares the walls of a file, for a cluster without croft's
 operator, as with croft render | kubectl apply.
@@ -69,6 +70,7 @@ func (a *app) runDoctor(ctx context.Context, files *subjectFlags, output format)
 	if err := doctor.Try(ctx, config, c, seen); err != nil {
 		return toFailure(explainUnreachable(err))
 	}
+	doctor.GatherRequests(ctx, config, c, seen)
 	results := doctor.Check(seen)
 	doctor.Decode(ctx, results, iam.Decode)
 	if output != formatTable {

@@ -86,6 +86,7 @@ var rules = []rule{
 	forEachTenant(checkRequests),
 	checkNamespaceOwners,
 	checkDomainOwners,
+	checkThresholds,
 }
 
 // forEachPlatform returns a rule that applies a check to each Platform.

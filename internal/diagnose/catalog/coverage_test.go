@@ -117,6 +117,7 @@ var coverage = map[string]struct {
 	"deletion-waits":             {produced, "internal/test/e2e TestWhy/deletion"},
 	"api-unavailable":            {produced, "internal/test/e2e TestWhy/deletion"},
 	"wrong-pool":                 {produced, "internal/test/e2e TestMove"},
+	"tenant-load":                {produced, "internal/diagnose/doctor TestChecks/Load"},
 	"daemonset-left-out":         {produced, "internal/test/e2e TestDoctor/daemonset"},
 	"pool-overlaps":              {produced, "internal/test/e2e TestDoctor/overlap"},
 	"pool-full":                  {produced, "internal/test/e2e TestDoctor/limits"},

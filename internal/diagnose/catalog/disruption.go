@@ -75,6 +75,12 @@ var disruptionRows = []Row{
 		Who:   Team, Link: "docs/explanation/walls.md",
 	},
 	{
+		ID: "tenant-load", Symptom: "pods without a node, by tenant; requests in the queues of the API server's priority and fairness",
+		Cause: "one workload keeps the scheduler, Karpenter or the API server busy. They serve all tenants, so others wait longer",
+		Fix:   "ask the team to stop the workload; `frozen` of the Tenant stops its writes, and a lower `quota` limits its objects; a pool of its own separates its nodes from those of others",
+		Who:   Platform, Link: "docs/explanation/walls.md",
+	},
+	{
 		ID: "daemonset-left-out", Symptom: "the DaemonSet's tolerations, compared with the taints of pools",
 		Cause: "a DaemonSet of the platform does not tolerate the taint of tenants' pools, and therefore runs on none of their nodes",
 		Fix:   "add the toleration {operator: Exists} to its pod template, or a toleration of the platform's `nodePoolKey` with the operator Exists",

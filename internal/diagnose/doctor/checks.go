@@ -135,6 +135,16 @@ var checks = []check{
 		needs:  []string{readPlatform, readNamespaces, readQuotas}, find: checkQuotas,
 	},
 	{
+		name: "thresholds", summary: "the cluster is smaller than the largest that Kubernetes is tested with",
+		detail: "A warning above 80 % of 10,000 namespaces, 5,000 nodes, 150,000 pods, 10,000 Services, and 3,000 pods in one namespace",
+		reads:  []string{readCounts, readPlatform, readPods}, find: checkThresholds,
+	},
+	{
+		name: "load", summary: "no tenant has most of the pods and requests that wait",
+		detail: "A warning names the tenant of more than half of the pods that wait for a node, at least 100, or of the requests that wait in the API server, at least 20. The requests need rights that no role of croft has: to get `/debug/api_priority_and_fairness/dump_requests`, and to list FlowSchemas",
+		needs:  []string{readPlatform, readPods}, find: checkLoad,
+	},
+	{
 		name: "api-services", summary: "every API group responds",
 		detail: "No namespace can be deleted while an APIService is unavailable",
 		reads:  []string{readAPIServices}, find: checkAPIServices,

@@ -97,6 +97,11 @@ type Snapshot struct {
 	// Ranges and Quotas are the cluster's LimitRanges and ResourceQuotas.
 	Ranges []corev1.LimitRange
 	Quotas []corev1.ResourceQuota
+	// Counts are the numbers of objects in the cluster, by kind. PodCounts are the numbers of pods by
+	// namespace, and WaitingPods the numbers of pods that wait for a node.
+	Counts, PodCounts, WaitingPods map[string]int
+	// Requests are the requests that wait in the API server.
+	Requests Requests
 	// Heartbeat is the operator's last heartbeat.
 	Heartbeat heartbeat.Beat
 	// Rendered means that the declared objects come from a file, whose walls are maintained
@@ -157,7 +162,9 @@ type Result struct {
 
 // instead contains the statements that depend on the Snapshot. They replace the checks'
 // own.
-var instead = map[string]func(*Snapshot) string{"operator": summarizeOperator, "attacks": summarizeAttacks, "engine": summarizeEngine}
+var instead = map[string]func(*Snapshot) string{
+	"operator": summarizeOperator, "attacks": summarizeAttacks, "engine": summarizeEngine, "thresholds": summarizeThresholds, "load": summarizeLoad,
+}
 
 // Check runs the checks on the Snapshot. A check that lacks data lists it in Unreadable, and
 // still reports its findings.

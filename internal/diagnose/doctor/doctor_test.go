@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,6 +94,7 @@ func (k *doctorCluster) runCheck(t *testing.T, check string) doctor.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
+	doctor.GatherRequests(t.Context(), k.box.Config, k, seen)
 	return findResult(t, doctor.Check(seen), check)
 }
 
@@ -166,7 +168,7 @@ func TestChecks(t *testing.T) {
 		name string
 		run  func(*doctorCluster, *testing.T)
 	}{
-		{"Engine", (*doctorCluster).testNativePolicies}, {"Walls", (*doctorCluster).testWalls}, {"Kubelets", (*doctorCluster).testKubelets}, {"APIServices", (*doctorCluster).testAPIServices}, {"Others", (*doctorCluster).testOtherComponents}, {"Kinds", (*doctorCluster).testKinds},
+		{"Engine", (*doctorCluster).testNativePolicies}, {"Walls", (*doctorCluster).testWalls}, {"Counts", (*doctorCluster).testCounts}, {"Load", (*doctorCluster).testLoad}, {"Kubelets", (*doctorCluster).testKubelets}, {"APIServices", (*doctorCluster).testAPIServices}, {"Others", (*doctorCluster).testOtherComponents}, {"Kinds", (*doctorCluster).testKinds},
 	} {
 		if !t.Run(test.name, func(t *testing.T) { test.run(k, t) }) {
 			return
@@ -178,6 +180,17 @@ func TestChecks(t *testing.T) {
 func (k *doctorCluster) testNativePolicies(t *testing.T) {
 	k.awaitNoFinding(t, "engine")
 	k.awaitFinding(t, "platform", doctor.Problem, "Pool/apps", "the operator has not reconciled") // no operator runs here
+}
+
+// testCounts fails if doctor's number of namespaces is not the API server's.
+func (k *doctorCluster) testCounts(t *testing.T) {
+	k.awaitResult(t, "thresholds", func(r doctor.Result) bool {
+		var namespaces corev1.NamespaceList
+		if err := k.List(t.Context(), &namespaces); err != nil {
+			t.Fatal(err)
+		}
+		return len(namespaces.Items) > 3 && strings.Contains(r.Summary, fmt.Sprintf(" %d of 10000 namespaces", len(namespaces.Items)))
+	})
 }
 
 // testKinds fails if doctor does not report a field that the cluster's CRDs lack: a field of

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -30,6 +31,8 @@ type fakeCluster struct {
 	minor  string
 	denied string
 	read   map[string]bool
+	// remaining are the numbers of objects that exist after a list with a limit of one, by kind.
+	remaining map[string]int64
 }
 
 // withoutTypes are kinds that croft reads without a Go type.
@@ -78,7 +81,14 @@ func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCl
 				if err := f.recordRead(s, o); err != nil {
 					return err
 				}
-				return c.List(ctx, o, opts...)
+				if err := c.List(ctx, o, opts...); err != nil {
+					return err
+				}
+				kind := strings.TrimSuffix(o.GetObjectKind().GroupVersionKind().Kind, "List")
+				if options := (&client.ListOptions{}).ApplyOptions(opts); options.Limit == 1 && f.remaining[kind] > 0 {
+					o.SetRemainingItemCount(ptr.To(f.remaining[kind]))
+				}
+				return nil
 			},
 		}).Build()
 	return f

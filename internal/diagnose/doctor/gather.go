@@ -58,6 +58,7 @@ const (
 	readIPPools        = "whereabouts' IPPools"
 	readClusterIssuers = "ClusterIssuers"
 	readCopier         = "the Lease of croft copy-secrets"
+	readCounts         = "numbers of objects"
 )
 
 // gatherer reads a Snapshot, and records data that it may not read.
@@ -81,6 +82,8 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
 		Classes:     map[karpenterv1.NodeClassReference]*unstructured.Unstructured{},
+		Counts:      map[string]int{}, PodCounts: map[string]int{}, WaitingPods: map[string]int{},
+		Requests: Requests{Omitted: "they were not read"},
 	}
 	for _, d := range file {
 		s.Declared, s.Rendered = d, true
@@ -93,7 +96,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	g := &gatherer{Client: c, Reader: gather.NewReader(c, s.omitUnread), Snapshot: s}
 	for _, step := range []func(context.Context){
 		g.gatherDefinitions, g.gatherDeclared, g.gatherHeartbeat, g.gatherAbsent, g.gatherWalls, g.gatherAgreements, g.gatherKarpenter, g.gatherClasses, g.gatherNodes, g.gatherDepartingPods, g.gatherBudgets, g.gatherMisplacedPods, g.gatherDaemonSets,
-		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers, g.gatherCopier,
+		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers, g.gatherCopier, g.gatherCounts,
 	} {
 		if step(ctx); g.Err() != nil {
 			return nil, g.Err()

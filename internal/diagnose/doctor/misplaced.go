@@ -15,7 +15,7 @@ import (
 const page = 500
 
 // gatherMisplacedPods reads the pods of tenants that run on nodes of a pool that their tenant may not
-// use, and the pods in tenants' namespaces with PodDisruptionBudgets.
+// use, and the pods in tenants' namespaces with PodDisruptionBudgets. It also counts all pods.
 func (g *gatherer) gatherMisplacedPods(ctx context.Context) {
 	if g.Estate == nil {
 		return
@@ -39,6 +39,9 @@ func (g *gatherer) gatherMisplacedPods(ctx context.Context) {
 		g.ReadList(ctx, readPods, &pods, client.Limit(page), client.Continue(next))
 		for i := range pods.Items {
 			namespace := pods.Items[i].Namespace
+			if g.PodCounts[namespace]++; isWaiting(&pods.Items[i]) {
+				g.WaitingPods[namespace]++
+			}
 			allowed, ok := pools[namespace]
 			if !ok {
 				continue

@@ -115,10 +115,14 @@ func makeFaults() []client.Object {
 	preview.Status.Tenant, preview.Status.Until = "shop", &old
 	ignored := &v1alpha1.TenantCaller{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "api"}}
 	ignored.Spec.Tenant = "billing"
-	return []client.Object{
+	var objects []client.Object
+	for i := range 100 {
+		objects = append(objects, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("waiting-%d", i)}})
+	}
+	return append(objects,
 		all, contradiction, dns, silent, issuer, agreement, preview, ignored,
 		pool("apps"), pool("foreign"), drifted, driftedClaim, pod, budget, set, flux, left, ended, newNamespace("shop", "shop"), webhook, addresses, class,
-	}
+	)
 }
 
 // TestUnread forbids each kind that doctor reads, one after the other. A check that would
@@ -126,7 +130,7 @@ func makeFaults() []client.Object {
 func TestUnread(t *testing.T) {
 	visit := func(t *testing.T, denied string) (results []doctor.Result, read map[string]bool) {
 		c := newFakeCluster(t, faulty, makeFaults()...)
-		c.minor = "29"
+		c.minor, c.remaining = "29", map[string]int64{"Node": 4500}
 		return doctor.Check(c.gatherWithout(t, denied)), c.read
 	}
 	whole := map[string][]string{}

@@ -36,6 +36,7 @@ func (g *gatherer) gatherPodDependencies(ctx context.Context) {
 		g.gatherPool(ctx, pool)
 	}
 	g.gatherUnlaunched(ctx)
+	g.gatherNeighbours(ctx)
 	// Karpenter's events about cluster-scoped objects are in the namespace default.
 	if !g.isHidden("nodeclaim") && g.Target.Namespace != metav1.NamespaceDefault {
 		g.gatherEvents(ctx, metav1.NamespaceDefault)

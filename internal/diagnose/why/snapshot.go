@@ -46,6 +46,10 @@ type Snapshot struct {
 	Budgets    []policyv1.PodDisruptionBudget
 	// Repellents are pods whose anti-affinity keeps one of Pods away.
 	Repellents []corev1.Pod
+	// Neighbours are the numbers of other tenants' pods that wait for the same pool, by namespace. Tenants
+	// maps namespaces to their tenants, for callers who may read NodePools.
+	Neighbours map[string]int
+	Tenants    map[string]string
 	// Quotas are croft's ResourceQuotas by namespace, in all of the tenant's namespaces.
 	// They are read only if the quota refused an object. Minimums are the Tenant's minimums
 	// by namespace.

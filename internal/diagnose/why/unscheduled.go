@@ -20,7 +20,8 @@ func explainUnscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	steps = append(steps, evaluateScheduler(s, pod))
 	said, nominated := readKarpenterMessage(s, pod)
 	steps = nameRepellents(s, pod, append(steps, said...))
-	return append(steps, evaluatePodPool(s, pod, nominated)...)
+	steps = append(steps, evaluatePodPool(s, pod, nominated)...)
+	return append(steps, countNeighbours(s, pod)...)
 }
 
 // evaluatePlacement reports whether the pod got its tenant's pool when it was created.

@@ -1,0 +1,31 @@
+package estate
+
+import (
+	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/thresholds"
+)
+
+// checkThresholds warns of more namespaces than Kubernetes is tested with.
+func checkThresholds(w *checker) {
+	declared := 0
+	for i := range w.Tenants {
+		declared += len(w.listAllNamespaces(&w.Tenants[i]))
+	}
+	if !thresholds.Namespaces.IsAbove(declared, 100) {
+		return
+	}
+	for _, platform := range w.objects[manifest.KindPlatform] {
+		w.recordFindings(platform, makeWarning(nil,
+			"the tenants have %d namespaces, and Kubernetes is tested with up to %d in one cluster: the control plane becomes slow for everybody; "+
+				"declare some of the tenants in another cluster (docs/reference/sizing.md)", declared, thresholds.Namespaces.Count))
+	}
+}
+
+// CountNamespaces returns the number of namespaces of all tenants.
+func (e *Estate) CountNamespaces() int {
+	declared := 0
+	for _, t := range e.Tenants {
+		declared += len(t.Namespaces)
+	}
+	return declared
+}

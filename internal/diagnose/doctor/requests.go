@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Requests are the requests that wait in the queues of the API server's priority and fairness.
+type Requests struct {
+	// Flows are the flows of the requests: for most FlowSchemas the user, and for others the namespace in the
+	// request's path.
+	Flows []string
+	// ByNamespace is the name of a FlowSchema that distinguishes flows by namespace. The API server queues a
+	// request before it decides whether its user has the right to it. So each user can send
+	// requests with the namespace of another tenant, or with a namespace that contains whole lines of the list.
+	// Without such a FlowSchema, the list contains only names that were authenticated.
+	ByNamespace string
+	// Omitted is the reason why the requests were not read.
+	Omitted string
+}
+
+const (
+	// requestsPath has a list of the requests that wait or are being executed:
+	// https://kubernetes.io/docs/reference/debug-cluster/flow-control/
+	requestsPath = "/debug/api_priority_and_fairness/dump_requests"
+	// requestsTimeout limits the reads, since the API server is busy when they matter.
+	requestsTimeout = 10 * time.Second
+)
+
+// GatherRequests reads the requests that wait in the API server that answers; others have queues of their own. It
+// records an error in the Snapshot: the other checks do without the requests.
+func GatherRequests(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) {
+	ctx, cancel := context.WithTimeout(ctx, requestsTimeout)
+	defer cancel()
+	var err error
+	s.Requests, err = readRequests(ctx, config, c)
+	switch {
+	case apierrors.IsForbidden(err):
+		s.Requests.Omitted = "this needs the rights to get " + requestsPath + " and to list FlowSchemas"
+	case apierrors.IsNotFound(err):
+		s.Requests.Omitted = "the API server has no priority and fairness"
+	case err != nil:
+		s.Requests.Omitted = err.Error()
+	}
+}
+
+func readRequests(ctx context.Context, config *rest.Config, c client.Client) (Requests, error) {
+	var schemas flowcontrolv1.FlowSchemaList
+	if err := c.List(ctx, &schemas); err != nil {
+		return Requests{}, err
+	}
+	raw, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return Requests{}, err
+	}
+	list, err := raw.RESTClient().Get().AbsPath(requestsPath).DoRaw(ctx)
+	if err != nil {
+		return Requests{}, err
+	}
+	flows, err := parseFlows(string(list))
+	return Requests{Flows: flows, ByNamespace: findNamespaceSchema(schemas.Items)}, err
+}
+
+func findNamespaceSchema(schemas []flowcontrolv1.FlowSchema) string {
+	i := slices.IndexFunc(schemas, func(s flowcontrolv1.FlowSchema) bool {
+		return s.Spec.DistinguisherMethod != nil && s.Spec.DistinguisherMethod.Type == flowcontrolv1.FlowDistinguisherMethodByNamespaceType
+	})
+	if i < 0 {
+		return ""
+	}
+	return schemas[i].Name
+}
+
+var errFlowFormat = errors.New("the API server's list of requests has an unknown format")
+
+// parseFlows returns the flows of the requests that wait, from the API server's list. Its values are separated by commas
+// and aligned by spaces, and its first line has the names of the columns. The flow is the only value that may
+// contain commas, as the name of a user with a client certificate.
+func parseFlows(list string) ([]string, error) {
+	header, rows, _ := strings.Cut(list, "\n")
+	names := splitRow(header)
+	index := slices.Index(names, "RequestIndexInQueue")
+	flow := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "FlowDisting") }) // FlowDistingsher
+	if index < 0 || flow < index {
+		return nil, errFlowFormat
+	}
+	var flows []string
+	for row := range strings.Lines(rows) {
+		values := splitRow(row)
+		if len(values) < len(names) {
+			continue
+		}
+		if i, err := strconv.Atoi(values[index]); err != nil || i < 0 { // -1: it is being executed
+			continue
+		}
+		flows = append(flows, strings.Join(values[flow:len(values)-(len(names)-flow-1)], ","))
+	}
+	return flows, nil
+}
+
+func splitRow(row string) []string {
+	values := strings.Split(row, ",")
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	return values
+}
+
+// findNamespace returns the namespace of a flow: of the service account, or the one that distinguishes the
+// flow. It returns "" for the flow of another user.
+func (r *Requests) findNamespace(flow string) string {
+	if namespace, _, err := serviceaccount.SplitUsername(flow); err == nil {
+		return namespace
+	}
+	if r.ByNamespace == "" {
+		return ""
+	}
+	return flow
+}
