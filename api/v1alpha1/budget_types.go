@@ -7,6 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:validation:XValidation:rule="has(self.monthly) == has(self.currency)",message="set monthly and currency together, such as {monthly: 800, currency: EUR}; {} is no budget"
 // +kubebuilder:validation:XValidation:rule="!has(self.at) || has(self.monthly)",message="set monthly and currency, of which at contains percentages"
+// +kubebuilder:validation:XValidation:rule="!has(self.priceInResponse) || !self.priceInResponse || has(self.monthly)",message="set monthly and currency, whose rest priceInResponse shows"
 type TenantBudget struct {
 	// Monthly is the amount for a month, in units of the currency.
 	// +kubebuilder:validation:Minimum=1
@@ -25,6 +26,10 @@ type TenantBudget struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(p, !p.matches('^[1-9][0-9]{0,2}$') || self.all(q, !q.matches('^[1-9][0-9]{0,2}$') || int(p) >= int(q) || {'Warn': 1, 'DenyNewNodes': 2, 'DenyNewPods': 3}[self[p]] < {'Warn': 1, 'DenyNewNodes': 2, 'DenyNewPods': 3}[self[q]]))",message="a higher percentage must have a stricter stage, in this order: Warn, DenyNewNodes, DenyNewPods"
 	// +optional
 	At map[string]BudgetStage `json:"at,omitempty"`
+	// PriceInResponse warns users who create a Deployment or a StatefulSet, or change its replicas or requests, with its
+	// expected cost per month and the rest of the budget. Defaults to false.
+	// +optional
+	PriceInResponse bool `json:"priceInResponse,omitempty"`
 }
 
 // BudgetStage is the effect of a cost that has reached a part of the budget. Existing pods are
@@ -78,6 +83,11 @@ type TenantBudgetStatus struct {
 	// StageSpent is the cost when the stage began, which the messages to users state.
 	// +optional
 	StageSpent string `json:"stageSpent,omitempty"`
+	// Prices are the prices of a CPU, or of 9 GiB of memory, for a month, by the tenant's pools, such as {apps: "28.45"}:
+	// the mean of its own pods' requests, by the ledger. They change by 1 % or more. They are absent without
+	// priceInResponse.
+	// +optional
+	Prices map[string]string `json:"prices,omitempty"`
 	// Observed is the time of the ledger's answer from which the amounts are.
 	// +optional
 	Observed *metav1.Time `json:"observed,omitempty"`

@@ -75,6 +75,11 @@ const (
 	// BudgetAnnotation on a namespace states the figures of the budget and the contact, for the
 	// messages of these policies.
 	BudgetAnnotation = RulesAnnotationPrefix + "budget"
+	// PriceLabel on a namespace is set if workloads get a warning with their price. The policy on prices selects
+	// namespaces by it, so that it costs nothing in all others.
+	PriceLabel = "croft.dev/price-in-response"
+	// PriceAnnotation on a namespace has the figures for these warnings: see budget.DescribePrices.
+	PriceAnnotation = RulesAnnotationPrefix + "prices"
 	// ScratchLabel marks objects that `croft verify` creates, and deletes at its end.
 	ScratchLabel = "croft.dev/scratch"
 	// ScratchUntilAnnotation is the expiry of a scratch object, in RFC 3339. Expired

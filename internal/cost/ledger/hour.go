@@ -52,6 +52,16 @@ var WeightRule = fmt.Sprintf("weight of requests = (thousandths of a CPU × %d +
 // computeWeight returns the weight of CPU, in thousandths, and memory, in MiB.
 func computeWeight(cpu, memory int64) int64 { return cpu*memoryPerCPU + memory*1000 }
 
+// ScaleToMonth returns the price of a CPU, or of as much memory as costs the same, for a month, by the cost of requests and
+// their weight by WeightRule. It returns false for less than a CPU for a minute: rounding would distort the price.
+func ScaleToMonth(cost money.Amount, weight int64) (price money.Amount, ok bool) {
+	second := computeWeight(1000, 0)
+	if weight < second*60 {
+		return 0, false
+	}
+	return money.Scale(cost, second*secondsPerHour*hoursPerMonth, weight), true
+}
+
 // WeighRequests returns the weights of the row's CPU and of its memory by WeightRule. Both are 0 for capacity without
 // requests, volumes and load balancers.
 func (r *Row) WeighRequests() (cpu, memory int64) {

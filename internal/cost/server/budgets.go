@@ -8,6 +8,7 @@ import (
 
 	"croft.dev/croft/internal/cost/collect"
 	"croft.dev/croft/internal/cost/ledger"
+	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/declare/budget"
@@ -56,11 +57,16 @@ func (s *server) sumMonth(view collect.View) (budget.Answer, error) {
 			return visit(record, row)
 		})
 	}
-	if err := report.ListStoredCharges(own, f.Add); err != nil {
+	prices := newPriceSums(view.Now)
+	err = report.ListStoredCharges(own, func(c *report.Charge) error {
+		prices.add(c)
+		return f.Add(c)
+	})
+	if err != nil {
 		return budget.Answer{}, err
 	}
 	for name, amount := range f.SumSoFar() {
-		answer.Tenants[name] = budget.Figures{Spent: int64(amount)}
+		answer.Tenants[name] = budget.Figures{Spent: int64(amount), Prices: prices.compute(name)}
 	}
 	// Without a complete day there is no forecast.
 	if forecast, err := f.Finish(answer.Currency, nil); err == nil {
@@ -72,6 +78,50 @@ func (s *server) sumMonth(view collect.View) (budget.Answer, error) {
 		}
 	}
 	return answer, nil
+}
+
+const oneDay = 24 * time.Hour
+
+// priceSums adds up the cost and the weight of each tenant's requests in a pool since the beginning of the last complete
+// day. Their ratio is the price of the nodes that run the tenant's own pods, and does not depend on the pods of
+// others. Idle cost is no part of it.
+type priceSums struct {
+	from time.Time
+	sums map[string]map[string]priceSum
+}
+
+type priceSum struct {
+	cost   money.Amount
+	weight int64
+}
+
+func newPriceSums(now time.Time) *priceSums {
+	return &priceSums{from: now.UTC().Truncate(oneDay).Add(-oneDay), sums: map[string]map[string]priceSum{}}
+}
+
+// add adds a charge of a tenant. Earlier ones, volumes and load balancers are left out.
+func (p *priceSums) add(c *report.Charge) {
+	if c.From.Before(p.from) || c.Resource != ledger.NodeResource || c.Pool == "" {
+		return
+	}
+	pools := p.sums[c.Tenant]
+	if pools == nil {
+		pools = map[string]priceSum{}
+		p.sums[c.Tenant] = pools
+	}
+	sum := pools[c.Pool]
+	pools[c.Pool] = priceSum{sum.cost + c.Own(), sum.weight + c.Weight}
+}
+
+// compute returns the prices of a tenant's pools, as budget.Figures has them.
+func (p *priceSums) compute(tenant string) map[string]int64 {
+	prices := map[string]int64{}
+	for pool, sum := range p.sums[tenant] {
+		if price, ok := ledger.ScaleToMonth(sum.cost, sum.weight); ok {
+			prices[pool] = int64(price)
+		}
+	}
+	return prices
 }
 
 // keepOwn changes a row as its own tenant's people may read it. It returns false for a row that belongs to no tenant.

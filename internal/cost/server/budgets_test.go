@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"croft.dev/croft/internal/cost/collect"
 	"croft.dev/croft/internal/cost/ledger"
+	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/declare/budget"
 )
@@ -85,6 +87,33 @@ func TestBudgetsOfMonth(t *testing.T) {
 	}
 }
 
+// TestBudgetPrices expects the price of a tenant's own requests on nodes since the beginning of the last complete day.
+func TestBudgetPrices(t *testing.T) {
+	// A CPU, or 9 GiB, for an hour.
+	const weight = 1000 * 9216 * 3600
+	newRow := func(tenant, pool string, cost, weight int64) ledger.Row {
+		r := newRow(ledger.Tenant, tenant, tenant, "Deployment/web", pool, money.Amount(cost), 7_000)
+		r.Weight = weight
+		return r
+	}
+	volume := newRow("shop", "", 9_000, weight)
+	volume.Resource = ledger.VolumeResource
+	yesterday := now.Truncate(24*time.Hour).AddDate(0, 0, -1)
+	w := &world{view: collect.View{Now: now, Next: store.Record{Currency: "USD"}}, records: []store.Record{
+		{Span: ledger.Span{From: yesterday.Add(-time.Hour), Until: yesterday}, Currency: "USD", Rows: []ledger.Row{newRow("shop", "apps", 900_000, weight)}},
+		{Span: ledger.Span{From: yesterday, Until: yesterday.Add(time.Hour)}, Currency: "USD", Rows: []ledger.Row{
+			newRow("shop", "apps", 40_000, weight), newRow("bank", "apps", 900_000, weight), volume}},
+		{Span: ledger.Span{From: now.Add(-time.Hour), Until: now}, Currency: "USD", Rows: []ledger.Row{
+			newRow("shop", "apps", 60_000, weight), newRow("shop", "jobs", 20_000, weight/2), newRow("shop", "small", 100, weight/61)}},
+	}}
+	s, _ := newTestServer()
+	s.Source = w
+	got := readBudgets(t, s).Tenants["shop"].Prices
+	if want := map[string]int64{"apps": 50_000 * 730, "jobs": 40_000 * 730}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // budgetAttacks are requests for the budgets that must get no answer.
 var budgetAttacks = []attack{
 	{name: "no token", request: "GET " + budget.Path, free: true, without: []guard{tokenRequired, authentication}},
@@ -102,13 +131,13 @@ var budgetAttacks = []attack{
 }
 
 // TestBudgetsReveal changes the neighbours of shop in random hours. Its cost, and so the stage of its budget, stays
-// the same, to the millionth of rounding on each node. Without the guard of idle cost it does not.
+// the same, to the millionth of rounding on each node, and so does its price. Without the guard of idle cost it does not.
 func TestBudgetsReveal(t *testing.T) {
 	differ := func(list []filter) (most int64) {
 		for seed := range uint64(100) {
 			r := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a test repeats its numbers
 			own := makePods(r, "shop", "shop-prod", 2, 3)
-			var spent [2]int64
+			var spent, price [2]int64
 			for i := range spent {
 				pods := append(slices.Clone(own), makePods(r, "bank", "bank", 2, r.IntN(6))...)
 				s, _ := newTestServer()
@@ -117,7 +146,12 @@ func TestBudgetsReveal(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				spent[i] = answer.Tenants["shop"].Spent
+				spent[i], price[i] = answer.Tenants["shop"].Spent, answer.Tenants["shop"].Prices["apps"]
+			}
+			// Two millionths of the cost of an hour, for the price of a CPU in a month.
+			rounding := 2*price[0]/max(spent[0], 1) + 1
+			if len(list) == len(filters) && (price[0] == 0 || max(price[0]-price[1], price[1]-price[0]) > rounding) {
+				t.Errorf("seed %d: the price for shop depends on its neighbours: %v", seed, price)
 			}
 			most = max(most, spent[0]-spent[1], spent[1]-spent[0])
 		}

@@ -25,14 +25,14 @@ func makePods(r *rand.Rand, tenant, namespace string, nodes, count int) []ledger
 	return pods
 }
 
-// computeNeighbours returns the record of an hour of a pool that shop shares.
+// computeNeighbours returns the record of an hour of a pool that shop shares. Each node has another price.
 func computeNeighbours(t *testing.T, pods []ledger.Pod, nodes int) store.Record {
 	t.Helper()
 	in := ledger.Input{Pods: pods, Owners: []ledger.Owner{{Namespace: "shop-prod", Tenant: "shop"}, {Namespace: "bank", Tenant: "bank"}}}
 	for i := range nodes {
 		in.Nodes = append(in.Nodes, ledger.Node{Name: fmt.Sprintf("node-%d", i), Pool: "apps", InstanceType: "m5.large",
 			CapacityType: "on-demand", CPU: 4000, Memory: 16 << 10, Span: ledger.Span{From: now.Add(-24 * time.Hour)},
-			Price: price.Price{Amount: 96_000, Known: true, Source: "list"}})
+			Price: price.Price{Amount: 96_000 * money.Amount(i+1), Known: true, Source: "list"}})
 	}
 	l, err := ledger.New(in)
 	if err != nil {

@@ -61,6 +61,9 @@ type Figures struct {
 	Spent int64 `json:"spent"`
 	// Forecast is the expected cost of the whole month, if there is a forecast.
 	Forecast *int64 `json:"forecast,omitempty"`
+	// Prices are the mean prices of a CPU, or of 9 GiB of memory, for a month that the tenant's own requests
+	// had since the beginning of the last complete day, by pool.
+	Prices map[string]int64 `json:"prices,omitempty"`
 }
 
 // FormatMonth returns the calendar month of a time in UTC, such as 2026-11.
@@ -97,13 +100,16 @@ func Compute(b *v1alpha1.TenantBudget, last *v1alpha1.TenantBudgetStatus, answer
 	if last != nil && last.Month > next.Month {
 		next.Month = last.Month // The clock was set back. A new month has begun, and does not end by that.
 	}
+	if b.PriceInResponse && last != nil && last.Currency == b.Currency {
+		next.Prices = last.Prices
+	}
 	if last != nil && (last.Month != next.Month || last.Currency != b.Currency) {
 		last = nil
 	}
 	if last != nil {
 		next.Spent, next.Forecast, next.Observed = last.Spent, last.Forecast, last.Observed
 	}
-	takeAnswer(next, answer, tenant)
+	takeAnswer(next, answer, tenant, b.PriceInResponse)
 	if next.Spent == "" {
 		return next
 	}
@@ -124,7 +130,7 @@ func Compute(b *v1alpha1.TenantBudget, last *v1alpha1.TenantBudgetStatus, answer
 }
 
 // takeAnswer sets the figures of the ledger's answer, unless they are older, or of another month or currency.
-func takeAnswer(next *v1alpha1.TenantBudgetStatus, answer *Answer, tenant string) {
+func takeAnswer(next *v1alpha1.TenantBudgetStatus, answer *Answer, tenant string, withPrices bool) {
 	if answer == nil || answer.Month != next.Month || next.Observed != nil && answer.Now.Before(next.Observed.Time) {
 		return
 	}
@@ -141,8 +147,29 @@ func takeAnswer(next *v1alpha1.TenantBudgetStatus, answer *Answer, tenant string
 	if figures.Forecast != nil {
 		next.Forecast = formatCents(max(*figures.Forecast/millionthsPerCent, cents))
 	}
+	if withPrices {
+		next.Prices = updatePrices(next.Prices, figures.Prices)
+	}
 	at := metav1.NewTime(answer.Now.UTC().Truncate(time.Second))
 	next.Observed = &at
+}
+
+// updatePrices returns the prices with the ledger's new ones, if they differ by 1 % or more: each change is a write of
+// all namespaces of the tenant. The price of a pool without new pods stays.
+func updatePrices(last map[string]string, ledger map[string]int64) map[string]string {
+	prices := maps.Clone(last)
+	for pool, price := range ledger {
+		cents := price / millionthsPerCent
+		present := parseCents(last[pool])
+		if last[pool] != "" && max(cents-present, present-cents)*100 < present {
+			continue
+		}
+		if prices == nil {
+			prices = map[string]string{}
+		}
+		prices[pool] = formatCents(cents)
+	}
+	return prices
 }
 
 // findStage returns the stage at a part of the budget, and the percentage at which it begins.
@@ -182,7 +209,8 @@ func IsWorthWriting(before, after *v1alpha1.TenantBudgetStatus) bool {
 	return before.Month != after.Month || before.Monthly != after.Monthly || before.Currency != after.Currency ||
 		before.Stage != after.Stage || before.StagePercent != after.StagePercent || before.StageSpent != after.StageSpent ||
 		before.Problem != after.Problem || before.Percent != after.Percent || (before.Spent == "") != (after.Spent == "") ||
-		countPercent(before.Forecast, before.Monthly) != countPercent(after.Forecast, after.Monthly)
+		countPercent(before.Forecast, before.Monthly) != countPercent(after.Forecast, after.Monthly) ||
+		!maps.Equal(before.Prices, after.Prices)
 }
 
 // countPercent returns the part of a budget, rounded down, or -1 for no amount.
@@ -213,6 +241,23 @@ func Describe(tenant, contact string, s *v1alpha1.TenantBudgetStatus) (v1alpha1.
 		text += "; contact: " + contact
 	}
 	return s.Stage, text
+}
+
+// DescribePrices returns the currency, the rest of the budget as a text for the tenant's people, and the price of a CPU
+// for a month in each pool: "EUR;340 of 800 EUR left;apps=28.45;jobs=9.10". It returns "" without prices.
+func DescribePrices(s *v1alpha1.TenantBudgetStatus) string {
+	if s == nil || s.Spent == "" || len(s.Prices) == 0 {
+		return ""
+	}
+	rest := fmt.Sprintf("its budget of %d %s is spent", s.Monthly, s.Currency)
+	if left := s.Monthly*centsPerUnit - parseCents(s.Spent); left >= 0 {
+		rest = fmt.Sprintf("%d of %d %s left", left/centsPerUnit, s.Monthly, s.Currency)
+	}
+	parts := []string{s.Currency, rest}
+	for _, pool := range slices.Sorted(maps.Keys(s.Prices)) {
+		parts = append(parts, pool+"="+s.Prices[pool])
+	}
+	return strings.Join(parts, ";")
 }
 
 // DescribeChange returns the note of an event about a new stage, and "" if the stage is the same.

@@ -162,6 +162,7 @@ func TestWrites(t *testing.T) {
 		"problem":  func(s *v1alpha1.TenantBudgetStatus) { s.Problem = "another currency" },
 		"budget":   func(s *v1alpha1.TenantBudgetStatus) { s.Monthly = 900 },
 		"figures":  func(s *v1alpha1.TenantBudgetStatus) { s.Spent = "" },
+		"prices":   func(s *v1alpha1.TenantBudgetStatus) { s.Prices = map[string]string{"apps": "28.45"} },
 	} {
 		after := before.DeepCopy()
 		edit(after)
@@ -186,5 +187,51 @@ func TestRest(t *testing.T) {
 	none, other := &v1alpha1.TenantBudget{}, newShop()
 	if Resolve(other, none) != nil || Resolve(none, nil) != nil || Resolve(other, nil) != other || Resolve(none, other) != other {
 		t.Error("the wrong budget is effective")
+	}
+}
+
+// TestPrices expects the prices in the status after an answer, and the text for the namespaces.
+func TestPrices(t *testing.T) {
+	last := map[string]string{"apps": "30.00", "jobs": "9.00"}
+	for _, c := range []struct {
+		name   string
+		last   map[string]string
+		ledger map[string]int64
+		edit   func(*v1alpha1.TenantBudget, *v1alpha1.TenantBudgetStatus, *Answer)
+		want   string
+	}{
+		{"the first price", nil, map[string]int64{"apps": 28_459_999}, nil, "EUR;340 of 800 EUR left;apps=28.45"},
+		{"no price yet", nil, nil, nil, ""},
+		{"below 1 %", last, map[string]int64{"apps": 30_290_000}, nil, "EUR;340 of 800 EUR left;apps=30.00;jobs=9.00"},
+		{"1 % more", last, map[string]int64{"apps": 30_300_000}, nil, "EUR;340 of 800 EUR left;apps=30.30;jobs=9.00"},
+		{"1 % less", last, map[string]int64{"apps": 29_700_000}, nil, "EUR;340 of 800 EUR left;apps=29.70;jobs=9.00"},
+		{"another pool", last, map[string]int64{"batch": 0}, nil, "EUR;340 of 800 EUR left;apps=30.00;batch=0.00;jobs=9.00"},
+		{"a pool that costs nothing", map[string]string{"apps": "0.00"}, map[string]int64{"apps": 28_000_000}, nil, "EUR;340 of 800 EUR left;apps=28.00"},
+		{"not enabled", last, map[string]int64{"apps": 28_000_000}, func(b *v1alpha1.TenantBudget, _ *v1alpha1.TenantBudgetStatus, _ *Answer) { b.PriceInResponse = false }, ""},
+		{"a spent budget", last, nil, func(_ *v1alpha1.TenantBudget, _ *v1alpha1.TenantBudgetStatus, a *Answer) {
+			a.Tenants["shop"] = Figures{Spent: 800_010_000}
+		}, "EUR;its budget of 800 EUR is spent;apps=30.00;jobs=9.00"},
+		{"nothing left", last, nil, func(_ *v1alpha1.TenantBudget, _ *v1alpha1.TenantBudgetStatus, a *Answer) {
+			a.Tenants["shop"] = Figures{Spent: 800_000_000}
+		}, "EUR;0 of 800 EUR left;apps=30.00;jobs=9.00"},
+		{"a new month", last, nil, func(_ *v1alpha1.TenantBudget, s *v1alpha1.TenantBudgetStatus, _ *Answer) { s.Month = "2026-10" }, "EUR;340 of 800 EUR left;apps=30.00;jobs=9.00"},
+		{"a new month without a ledger", last, nil, func(_ *v1alpha1.TenantBudget, s *v1alpha1.TenantBudgetStatus, a *Answer) {
+			s.Month, a.Month = "2026-10", "2026-10"
+		}, ""},
+		{"another currency", last, nil, func(_ *v1alpha1.TenantBudget, s *v1alpha1.TenantBudgetStatus, _ *Answer) { s.Currency = "USD" }, ""},
+	} {
+		b, s, a := newShop(), newStatus("459.99", 57, "", 0), newAnswer(0)
+		b.PriceInResponse, s.Prices = true, c.last
+		a.Tenants["shop"] = Figures{Spent: 459_990_000, Prices: c.ledger}
+		if c.edit != nil {
+			c.edit(b, s, a)
+		}
+		next := Compute(b, s, a, "shop", noon)
+		if got := DescribePrices(next); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+	if last["apps"] != "30.00" || len(last) != 2 {
+		t.Errorf("the last status has changed: %v", last)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,7 +87,9 @@ type Tenant struct {
 	Budget      *v1alpha1.TenantBudget
 	BudgetStage v1alpha1.BudgetStage
 	BudgetText  string
-	Deletion    v1alpha1.DeletionPolicy
+	// PriceText has the figures for warnings with the price of a workload, or is empty: see describePrices.
+	PriceText string
+	Deletion  v1alpha1.DeletionPolicy
 }
 
 func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]string, now time.Time) *Tenant {
@@ -122,6 +125,7 @@ func resolveTenant(platform *Platform, t *v1alpha1.Tenant, requested map[string]
 		Budget:      limit,
 		BudgetStage: stage,
 		BudgetText:  text,
+		PriceText:   describePrices(platform, t, limit),
 		Deletion:    cmp.Or(t.Spec.Deletion, v1alpha1.DeletionRetain),
 
 		MaxLifetime:  t.Spec.SelfService.GetMaxLifetime(),
@@ -215,6 +219,33 @@ func resolveLimits(defaults *v1alpha1.TenantDefaults, t *v1alpha1.Tenant) *v1alp
 	default:
 		return BuiltinLimits()
 	}
+}
+
+// describePrices returns the figures with which a policy computes the price of a workload: the label of nodes that selects
+// a pool, the default pool, the requests of a container without any, and the text of budget.DescribePrices. It
+// returns "" without prices, or if the tenant's people get none.
+func describePrices(platform *Platform, t *v1alpha1.Tenant, limit *v1alpha1.TenantBudget) string {
+	if limit == nil || !limit.PriceInResponse {
+		return ""
+	}
+	prices := budget.DescribePrices(t.Status.Budget)
+	if prices == "" {
+		return ""
+	}
+	limits := resolveLimits(&platform.TenantDefaults, t)
+	return strings.Join([]string{platform.NodePoolKey, listPools(t)[0],
+		getDefaultRequest(limits, corev1.ResourceCPU), getDefaultRequest(limits, corev1.ResourceMemory), prices}, ";")
+}
+
+// getDefaultRequest returns the request that the API server sets on a container without requests and limits, by
+// the LimitRange of its namespace.
+func getDefaultRequest(limits *v1alpha1.ContainerLimits, name corev1.ResourceName) string {
+	for _, list := range []corev1.ResourceList{limits.DefaultRequest, limits.Default, limits.Max, limits.Min} {
+		if quantity, ok := list[name]; ok {
+			return quantity.String()
+		}
+	}
+	return "0"
 }
 
 // BuiltinLimits returns the limits that apply if neither the tenant nor the platform sets any:

@@ -66,9 +66,11 @@ func TestBudgetPolicyMutants(t *testing.T) {
 }
 
 // buildBudgetNamespaces returns the namespaces of tenants at all stages: bank is within its budget, and in lost
-// the annotation with the figures is missing.
-func buildBudgetNamespaces(t *testing.T) []client.Object {
+// the annotation with the figures is missing. priced and spent have prices, and silent
+// has them in its status only. lost-prices and lost-label lack a part of them.
+func buildBudgetNamespaces(t testing.TB) []client.Object {
 	t.Helper()
+	prices := map[string]string{"jobs": "28.27", "spot": "9.00"}
 	d := &manifest.Declaration{
 		Platforms: []v1alpha1.Platform{{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PlatformName}}},
 		Pools:     []v1alpha1.Pool{{ObjectMeta: metav1.ObjectMeta{Name: "jobs"}}},
@@ -78,12 +80,15 @@ func buildBudgetNamespaces(t *testing.T) []client.Object {
 		"warned": {Stage: v1alpha1.BudgetWarn, StagePercent: 80, StageSpent: "641.00"},
 		"nodes":  {Stage: v1alpha1.BudgetDenyNewNodes, StagePercent: 100, StageSpent: "801.00"},
 		"shop":   {Stage: v1alpha1.BudgetDenyNewPods, StagePercent: 120, StageSpent: "961.00"},
+		"priced": {Spent: "459.50", Prices: prices},
+		"spent":  {Spent: "800.01", Prices: prices},
+		"silent": {Spent: "459.50", Prices: prices},
 	} {
 		s.Month, s.Monthly, s.Currency = "2026-11", 800, "EUR"
 		d.Tenants = append(d.Tenants, v1alpha1.Tenant{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: v1alpha1.TenantSpec{Pool: "jobs", Contact: "#shop-oncall", Budget: &v1alpha1.TenantBudget{
-				Monthly: 800, Currency: "EUR", At: map[string]v1alpha1.BudgetStage{"120": v1alpha1.BudgetDenyNewPods}}},
+				Monthly: 800, Currency: "EUR", At: map[string]v1alpha1.BudgetStage{"120": v1alpha1.BudgetDenyNewPods}, PriceInResponse: name != "silent"}},
 			Status: v1alpha1.TenantStatus{Budget: &s},
 		})
 	}
@@ -99,11 +104,16 @@ func buildBudgetNamespaces(t *testing.T) []client.Object {
 				continue
 			}
 			all = append(all, n)
-			if n.Name == "shop" {
-				lost := n.DeepCopy()
-				lost.Name = "lost"
-				delete(lost.Annotations, v1alpha1.BudgetAnnotation)
-				all = append(all, lost)
+			for name, mark := range map[string]struct{ of, key string }{
+				"lost": {"shop", v1alpha1.BudgetAnnotation}, "lost-prices": {"priced", v1alpha1.PriceAnnotation}, "lost-label": {"priced", v1alpha1.PriceLabel},
+			} {
+				if n.Name == mark.of {
+					lost := n.DeepCopy()
+					lost.Name = name
+					delete(lost.Annotations, mark.key)
+					delete(lost.Labels, mark.key)
+					all = append(all, lost)
+				}
 			}
 		}
 	}
@@ -113,5 +123,5 @@ func buildBudgetNamespaces(t *testing.T) []client.Object {
 // findWrongBudgetCases returns the cases with another answer than expected.
 func findWrongBudgetCases(t *testing.T, objects []client.Object) []string {
 	t.Helper()
-	return findWrongCases(t, append(objects, buildBudgetNamespaces(t)...), install.BudgetsPolicy, install.BudgetWarningsPolicy)
+	return findWrongCases(t, append(objects, buildBudgetNamespaces(t)...), install.BudgetsPolicy, install.BudgetWarningsPolicy, install.PriceWarningsPolicy)
 }

@@ -22,6 +22,8 @@ const (
 	// about their workloads. A budget is no part of a wall, so that no attack tries it.
 	BudgetsPolicy        = "croft-budgets"
 	BudgetWarningsPolicy = "croft-budget-warnings"
+	// PriceWarningsPolicy warns about the price of Deployments and StatefulSets.
+	PriceWarningsPolicy = "croft-price-warnings"
 )
 
 // ruleFiles has a folder for each policy: see package rulefile.
@@ -44,6 +46,7 @@ var ruleFunctions = template.FuncMap{
 	"budgetStage": func() string {
 		return "namespaceObject.metadata.labels[" + admissionpolicy.Quote(v1alpha1.BudgetLabel) + "]"
 	},
+	"priceText":    func() string { return admissionpolicy.Quote(v1alpha1.PriceAnnotation) },
 	"operatorUser": func() string { return admissionpolicy.Quote(admissionpolicy.OperatorUser) },
 }
 
@@ -55,7 +58,7 @@ func readPolicies() []admissionpolicy.Validating {
 	policies, err := rulefile.ReadPolicies(folders, ruleFunctions)
 	utilruntime.Must(err)
 	var all []admissionpolicy.Validating
-	for _, name := range []string{TenantsPolicy, BudgetsPolicy, BudgetWarningsPolicy} {
+	for _, name := range []string{TenantsPolicy, BudgetsPolicy, BudgetWarningsPolicy, PriceWarningsPolicy} {
 		policy, err := policies[name].Build(nil)
 		utilruntime.Must(err)
 		all = append(all, policy)

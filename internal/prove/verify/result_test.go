@@ -68,11 +68,13 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestBudgetWarnings expects warnings about budgets, which are no walls, to be recognized.
+// TestBudgetWarnings expects warnings about budgets and prices, which are no walls, to be recognized.
 func TestBudgetWarnings(t *testing.T) {
 	const text = "Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': [budget] no"
-	if !isBudgetWarning(fmt.Sprintf(text, "croft-budget-warnings", "croft-budget-warnings")) || isBudgetWarning(fmt.Sprintf(text, "croft-pods", "croft-pods")) {
-		t.Error("a warning about a budget is not recognized, or another one is")
+	for policy, want := range map[string]bool{"croft-budget-warnings": true, "croft-price-warnings": true, "croft-pods": false} {
+		if got := isBudgetWarning(fmt.Sprintf(text, policy, policy)); got != want {
+			t.Errorf("%s: got %t, want %t", policy, got, want)
+		}
 	}
 }
 

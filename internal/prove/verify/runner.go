@@ -237,9 +237,11 @@ func isBeyondBudget(err error) bool {
 	return err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+install.BudgetsPolicy+"'")
 }
 
-// isBudgetWarning reports whether a warning is about a tenant's budget.
+// isBudgetWarning reports whether a warning is about a tenant's budget, or about a price.
 func isBudgetWarning(got string) bool {
-	return attack.IsCroftWarning(got) && strings.Contains(got, "ValidatingAdmissionPolicy '"+install.BudgetWarningsPolicy+"'")
+	return attack.IsCroftWarning(got) && slices.ContainsFunc([]string{install.BudgetWarningsPolicy, install.PriceWarningsPolicy}, func(policy string) bool {
+		return strings.Contains(got, "ValidatingAdmissionPolicy '"+policy+"'")
+	})
 }
 
 // isQuotaExhausted reports whether a tenant has used up its quota, or has limits that refuse verify's

@@ -8,6 +8,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/install"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/test/sandbox"
 )
@@ -20,6 +22,9 @@ func TestTypeChecks(t *testing.T) {
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.WithControllers, TypeChecks: true})
 	installKinds(t, cluster)
 	p := buildProving(t, cluster.Config, "type checks", newPlatform("ingress"))
+	if _, err := apply.New(p.admin).Apply(t.Context(), install.PolicyObjects()...); err != nil {
+		t.Fatal(err)
+	}
 	var policies admissionv1.ValidatingAdmissionPolicyList
 	var unchecked string
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Second, 5*time.Minute, true, func(ctx context.Context) (bool, error) {

@@ -12,10 +12,13 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -35,7 +38,7 @@ func startLedger(t *testing.T, spent *atomic.Int64) budgets.LedgerOptions {
 			return
 		}
 		_ = json.NewEncoder(w).Encode(budget.Answer{Month: budget.FormatMonth(now), Now: now, Currency: "EUR", Complete: true,
-			Tenants: map[string]budget.Figures{"shop": {Spent: amount * 1_000_000}}})
+			Tenants: map[string]budget.Figures{"shop": {Spent: amount * 1_000_000, Prices: map[string]int64{"apps": 28_270_000}}}})
 	}))
 	t.Cleanup(server.Close)
 	folder := t.TempDir()
@@ -66,9 +69,34 @@ func findNode(f *operatortest.Fixture, name string) string {
 	return ""
 }
 
+// awaitPrice waits until a new Deployment gets a warning with its price.
+func awaitPrice(f *operatortest.Fixture, text string) {
+	var warnings strings.Builder
+	config := rest.CopyConfig(f.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "ann", Groups: []string{"shop-devs", "system:authenticated"}}
+	config.WarningHandler = rest.NewWarningWriter(&warnings, rest.WarningWriterOptions{})
+	ann := f.NewClient(config)
+	f.Await("a price in the response", func() string {
+		pod := newPod("web")
+		pod.Labels = map[string]string{"app": "web"}
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("4608Mi")}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: pod.Labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}}}
+		warnings.Reset()
+		if err := ann.Create(f.Context(), d, client.DryRunAll); err != nil {
+			return err.Error()
+		}
+		if !strings.Contains(warnings.String(), text) {
+			return "got: " + warnings.String()
+		}
+		return ""
+	})
+}
+
 // TestBudget follows a tenant through the stages of its budget, with a real API server, scheduler and Karpenter. The
 // stage is enforced while croft is stopped, and existing pods can be changed, evicted and deleted. A pod that
-// selects existing nodes runs there, and Karpenter launches no node for it.
+// selects existing nodes runs there, and Karpenter launches no node for it. Within the budget, a workload gets its price.
 func TestBudget(t *testing.T) {
 	sandbox.EndToEnd(t)
 	var spent atomic.Int64
@@ -79,7 +107,7 @@ func TestBudget(t *testing.T) {
 	defer func() { stop() }()
 	shop := operatortest.NewTenant("shop", "apps")
 	shop.Spec.Contact = "#shop-oncall"
-	shop.Spec.Budget = &v1alpha1.TenantBudget{Monthly: 800, Currency: "EUR", At: map[string]v1alpha1.BudgetStage{
+	shop.Spec.Budget = &v1alpha1.TenantBudget{Monthly: 800, Currency: "EUR", PriceInResponse: true, At: map[string]v1alpha1.BudgetStage{
 		"80": v1alpha1.BudgetWarn, "100": v1alpha1.BudgetDenyNewNodes, "120": v1alpha1.BudgetDenyNewPods}}
 	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"), shop)
 	f.AwaitReady(shop)
@@ -103,6 +131,7 @@ func TestBudget(t *testing.T) {
 	existing := map[string]string{"karpenter.sh/initialized": "true"}
 
 	f.Await("a pod within the budget", func() string { return create(nil) })
+	awaitPrice(f, "about 212 EUR per month with 3 replicas; 700 of 800 EUR left")
 	for _, name := range []string{"web", "api", "db"} {
 		if err := ann.Create(t.Context(), newPod(name)); err != nil {
 			t.Fatal(err)

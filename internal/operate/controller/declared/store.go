@@ -165,7 +165,7 @@ func isRedeclared(before, after any) bool {
 		isBudgetChanged(b, a) || hasFreedDomain(b, a)
 }
 
-// isBudgetChanged reports whether an update changed the stage of a tenant's budget, or its figures.
+// isBudgetChanged reports whether an update changed the stage of a tenant's budget, or the figures in messages.
 func isBudgetChanged(before, after client.Object) bool {
 	b, ok := before.(*v1alpha1.Tenant)
 	a, ok2 := after.(*v1alpha1.Tenant)
@@ -174,7 +174,7 @@ func isBudgetChanged(before, after client.Object) bool {
 	}
 	stageBefore, textBefore := budget.Describe(b.Name, "", b.Status.Budget)
 	stage, text := budget.Describe(a.Name, "", a.Status.Budget)
-	return stageBefore != stage || textBefore != text
+	return stageBefore != stage || textBefore != text || budget.DescribePrices(b.Status.Budget) != budget.DescribePrices(a.Status.Budget)
 }
 
 func hasFreedDomain(before, after client.Object) bool {

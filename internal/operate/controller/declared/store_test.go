@@ -122,3 +122,27 @@ func TestOnlyAWholeEstateIsJudged(t *testing.T) {
 		t.Errorf("bank = %+v, and the cache has everything", bank)
 	}
 }
+
+// TestRedeclared changes the status of a tenant's budget. Only figures in messages to its people change the estate.
+func TestRedeclared(t *testing.T) {
+	before := &v1alpha1.Tenant{Status: v1alpha1.TenantStatus{Budget: &v1alpha1.TenantBudgetStatus{
+		Monthly: 800, Currency: "EUR", Spent: "100.00", Prices: map[string]string{"apps": "28.45"}}}}
+	for name, c := range map[string]struct {
+		edit func(*v1alpha1.TenantBudgetStatus)
+		want bool
+	}{
+		"nothing":            {func(*v1alpha1.TenantBudgetStatus) {}, false},
+		"the forecast":       {func(s *v1alpha1.TenantBudgetStatus) { s.Forecast = "400.00" }, false},
+		"the stage":          {func(s *v1alpha1.TenantBudgetStatus) { s.Stage = v1alpha1.BudgetWarn }, true},
+		"a price":            {func(s *v1alpha1.TenantBudgetStatus) { s.Prices = map[string]string{"apps": "30.00"} }, true},
+		"the rest":           {func(s *v1alpha1.TenantBudgetStatus) { s.Spent = "108.00" }, true},
+		"the end of prices":  {func(s *v1alpha1.TenantBudgetStatus) { s.Prices = nil }, true},
+		"the end of figures": {func(s *v1alpha1.TenantBudgetStatus) { s.Spent = "" }, true},
+	} {
+		after := before.DeepCopy()
+		c.edit(after.Status.Budget)
+		if got := isRedeclared(before, after); got != c.want {
+			t.Errorf("%s: got %t, want %t", name, got, c.want)
+		}
+	}
+}

@@ -35,6 +35,10 @@ func buildNamespace(t *estate.Tenant, name string) *corev1.Namespace {
 		labels[v1alpha1.BudgetLabel] = string(t.BudgetStage)
 		annotations[v1alpha1.BudgetAnnotation] = t.BudgetText
 	}
+	if t.PriceText != "" {
+		labels[v1alpha1.PriceLabel] = "true"
+		annotations[v1alpha1.PriceAnnotation] = t.PriceText
+	}
 	if anchor, ok := t.Requested[name]; ok {
 		annotations[v1alpha1.RequestedAnnotation] = anchor
 	}
