@@ -45,6 +45,8 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"cost --forecast --since 1h", "cost --forecast --explain", "cost --forecast -o csv", "cost --forecast --reconcile bill.csv",
 		"cost --reconcile bill.csv -n shop --ledger https://l.example.org",
 		"cost --budgets --by pool", "cost --budgets --since 1h", "cost --budgets --forecast", "cost --budgets -o csv", "cost --budgets --prices p",
+		"cost --recommendations --ledger https://l.example.org", "cost --recommendations --since 1h", "cost --recommendations --by pool", "cost --recommendations --explain",
+		"cost --recommendations --forecast", "cost --recommendations --reconcile bill.csv", "cost --recommendations --budgets", "cost --recommendations -o csv", "cost --recommendations -o focus",
 		"operator --ledger-token-file token", "operator --ledger http://l.example.org", "operator --ledger https://l.example.org",
 		"dashboard --certificate-authority ca.crt", "dashboard --server https://k8s.example.org --context other", "dashboard --as ana", "dashboard --as-group devs",
 	} {

@@ -20,18 +20,15 @@ func (p *pool) recommendRemoval() []Recommendation {
 	if len(p.empty) == 0 {
 		return nil
 	}
-	nodes, verb := formatCount(len(p.empty), "node"), "has"
-	if len(p.empty) > 1 {
-		verb = "have"
-	}
+	count := fmt.Sprintf("%d of %s without pods", len(p.empty), formatCount(len(p.empty)+len(p.nodes), "node"))
 	ttl, err := time.ParseDuration(string(p.Spec.EmptyTTL))
 	if never := p.Spec.EmptyTTL == v1alpha1.Never; !never && (err != nil || ttl <= defaultTTL) {
-		p.limits = append(p.limits, fmt.Sprintf("%s %s no pods: Karpenter deletes such nodes after emptyTTL %s. If they stay for longer, budgets of "+
-			"the Pool or the annotation %s keep them", nodes, verb, p.Spec.EmptyTTL, karpenterv1.DoNotDisruptAnnotationKey))
+		p.limits = append(p.limits, fmt.Sprintf("%s: Karpenter deletes such nodes after emptyTTL %s, unless budgets of the Pool or the annotation "+
+			"%s keep them", count, p.Spec.EmptyTTL, karpenterv1.DoNotDisruptAnnotationKey))
 		return nil
 	}
 	r := p.makeRecommendation(IdleNodes, p.empty, nil)
-	r.Reason = fmt.Sprintf("%s of %d %s no pods, and emptyTTL %s keeps such nodes", nodes, len(p.empty)+len(p.nodes), verb, p.Spec.EmptyTTL)
+	r.Reason = fmt.Sprintf("%s: emptyTTL %s keeps such nodes", count, p.Spec.EmptyTTL)
 	r.Change = p.formatChange(map[string]any{"emptyTTL": "1h"})
 	r.Assumptions = append(r.Assumptions, "no pod needs these nodes for the whole month")
 	if r.MonthlySavings <= 0 {
@@ -53,7 +50,7 @@ func (p *pool) recommendConsolidation(same *placement) []Recommendation {
 }
 
 const (
-	assumeMoves = "pods restart when Karpenter moves them, and Karpenter finds a placement that is as good as the simulation's"
+	assumeMoves = "Karpenter finds as good a placement as the simulation; moved pods restart"
 	assumeSpot  = "the workloads survive interruptions, which the cloud announces shortly before"
 	assumeStock = "the cloud has spot instances at the present price: otherwise Karpenter launches on-demand instances"
 	assumeOld   = "existing on-demand nodes are replaced, by their ttl or by hand: this change alone keeps them"

@@ -40,8 +40,9 @@ type Input struct {
 	objects.Objects
 	Pools  []v1alpha1.Pool
 	Prices *price.List
-	// Usage is the present usage of pods. It is nil if it is unknown.
-	Usage Usage
+	// Usage is the present usage of pods. It is nil if it is unknown, for the reason in UsageProblem.
+	Usage        Usage
+	UsageProblem string
 }
 
 // Usage is the usage of containers, by pod and by the container's name.
@@ -99,7 +100,7 @@ func Build(in Input) *Report {
 	r := &Report{Currency: in.Prices.Currency, Recommendations: []Recommendation{}, MissingPrices: []string{},
 		Limits: slices.Clone(generalLimits)}
 	if in.Usage == nil {
-		r.Limits = append(r.Limits, "the usage of pods is unknown, and requests are not compared with it: metrics-server does not serve it")
+		r.Limits = append(r.Limits, "requests are not compared with usage: "+in.UsageProblem)
 	}
 	for _, p := range c.pools {
 		r.Recommendations = append(r.Recommendations, c.recommend(p)...)

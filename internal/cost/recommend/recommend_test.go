@@ -70,7 +70,7 @@ func TestBuild(t *testing.T) {
 	}{
 		"an idle node": {idle, nil, "IdleNodes apps 70.08", ""},
 		"an idle node that Karpenter deletes": {idle, func(in *Input) { in.Pools[0] = makePool("apps", nil) }, "",
-			"pool apps: 1 node has no pods: Karpenter deletes such nodes after emptyTTL 1h"},
+			"pool apps: 1 of 2 nodes without pods: Karpenter deletes such nodes after emptyTTL 1h"},
 		"an idle node for a day": {idle, func(in *Input) { in.Pools[0].Spec.EmptyTTL = "24h" }, "IdleNodes apps 70.08", ""},
 		"an idle node with a daemon": {idle, func(in *Input) {
 			in.Pods = append(in.Pods, makePod("proxy", "DaemonSet", "proxy", "n1", 100, 0))
@@ -176,7 +176,7 @@ func TestBuild(t *testing.T) {
 			in.use("web-0-0", 100, 6000)
 			in.use("web-1-0", 100, 6000)
 		}, "CapacityType apps 87.60", ""},
-		"unknown usage": {full, func(in *Input) { in.Usage = nil }, "CapacityType apps 87.60", "the usage of pods is unknown"},
+		"unknown usage": {full, func(in *Input) { in.Usage, in.UsageProblem = nil, "it is unknown" }, "CapacityType apps 87.60", "requests are not compared with usage: it is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := c.in()
@@ -270,7 +270,7 @@ pools:
       - spot
 []
 ` + assumeSpot + "\n" + assumeStock + "\n" + assumeOld + "\n",
-		`1 node of 5 has no pods, and emptyTTL Never keeps such nodes
+		`1 of 5 nodes without pods: emptyTTL Never keeps such nodes
 
 pools:
   apps:

@@ -29,7 +29,7 @@ const (
 	memoryStep = 16 << 20 // bytes
 )
 
-const assumeUsage = "usage is one sample of now: compare it with a longer time before you lower requests"
+const assumeUsage = "the present usage, which is one sample, is typical: compare it with a longer time before you lower requests"
 
 // containerKey identifies the containers of a workload that have the same template.
 type containerKey struct{ workload, container string }
