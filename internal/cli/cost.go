@@ -94,7 +94,8 @@ of --prices may have any of these fields:
   volumes: {gp3: 0.0736}              # per GiB and month, by StorageClass
   loadBalancerHour: 0.0207
 
---explain prints the arithmetic of the last complete hour, so that you can repeat it.
+--explain prints the arithmetic of the last complete hour, so that you can repeat it. -o svg
+draws a chart of the lines.
 
 -o focus writes a row for each workload and hour, or day, in the form of the FinOps Open
 Cost and Usage Specification (FOCUS) 1.2. -o opencost writes the cost of each workload in the
@@ -117,6 +118,7 @@ after each change; docs/explanation/cost.md describes it.`,
   croft cost --ledger https://ledger.example.org --since 30d
   croft cost --by workload --since 1h --prices prices.yaml
   croft cost --by costCode -o csv > costs.csv
+  croft cost --by pool -o svg > pools.svg
   croft cost --ledger https://ledger.example.org --since 30d -o focus > focus.csv
   croft cost --ledger https://ledger.example.org --since 7d -o opencost > allocation.json
   croft cost --ledger https://ledger.example.org --reconcile cur.csv.gz
@@ -159,7 +161,7 @@ func (o *costOptions) addFlags(c *cobra.Command) {
 	flags.BoolVar(&o.forecast, "forecast", false, "print the expected cost of the month, from the mean of the last seven complete days")
 	flags.BoolVar(&o.budgets, "budgets", false, "print the budgets of tenants for this month")
 	flags.BoolVar(&o.recommendations, "recommendations", false, "print changes of croft.yaml that save money, checked by a simulation")
-	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatOpenCost, formatJSON, formatYAML)
+	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatOpenCost, formatSVG, formatJSON, formatYAML)
 }
 
 // refusePointlessFlags refuses flags that the requested form of the command does not use.

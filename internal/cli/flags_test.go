@@ -39,7 +39,7 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"reach --from a --to b --port 70000",
 		"cost --certificate-authority ca.crt", "cost -n shop", "cost --ledger https://l.example.org --prices p", "cost --ledger https://l.example.org --explain",
 		"cost --ledger https://l.example.org --karpenter-metrics m", "cost --ledger https://l.example.org --as ana", "cost --ledger https://l.example.org --as-group devs",
-		"cost -o focus --by pool", "cost -o opencost --by pool", "cost -o opencost --billing-account a", "cost --forecast -o opencost", "cost --budgets -o opencost",
+		"cost -o focus --by pool", "cost -o opencost --by pool", "cost -o opencost --billing-account a", "cost --forecast -o opencost", "cost --forecast -o svg", "cost --budgets -o svg", "cost --budgets -o opencost",
 		"cost --billing-account a", "cost --pool-tag a", "cost --cost-code-tag a", "cost --reconcile bill.csv --since 1h",
 		"cost --reconcile bill.csv --by pool", "cost --reconcile bill.csv --explain", "cost --reconcile bill.csv -o csv", "cost --reconcile bill.csv -o focus",
 		"cost --forecast --since 1h", "cost --forecast --explain", "cost --forecast -o csv", "cost --forecast --reconcile bill.csv",
