@@ -133,6 +133,10 @@ func (c *cluster) readNodes(in Input, pools map[string]*pool) map[string]*node {
 		if object.DeletionTimestamp != nil {
 			p.changing = fmt.Sprintf("its nodes are changing: node %s is being deleted", object.Name)
 		}
+		if !p.allows(instance.Offering) {
+			p.changing = fmt.Sprintf("its nodes are changing: the Pool does not allow %s instances of type %s, such as node %s",
+				instance.CapacityType, instance.InstanceType, object.Name)
+		}
 		nodes[object.Name] = &node{object: object, offering: instance.Offering, hourly: found.Amount}
 	}
 	for i := range in.Claims {
@@ -146,6 +150,13 @@ func (c *cluster) readNodes(in Input, pools map[string]*pool) map[string]*node {
 		}
 	}
 	return nodes
+}
+
+// allows reports whether the Pool's lists have a type and its capacity type. Karpenter replaces other nodes.
+func (p *pool) allows(o price.Offering) bool {
+	allowed := &p.Spec.Instances
+	return (len(allowed.InstanceTypes) == 0 || slices.Contains(allowed.InstanceTypes, o.InstanceType)) &&
+		(len(allowed.CapacityTypes) == 0 || slices.Contains(allowed.CapacityTypes, v1alpha1.CapacityType(o.CapacityType)))
 }
 
 // readPods adds the running pods to their nodes and pools.

@@ -43,8 +43,8 @@ func (p *pool) recommendConsolidation(same *placement) []Recommendation {
 		return nil
 	}
 	r := p.makeRecommendation(Consolidation, p.nodes, same.nodes)
-	r.Reason = fmt.Sprintf("%s on %s, and run on %s", p.formatFit(), same.describe(), describeNodes(p.nodes))
-	r.Change = p.formatChange(p.consolidate())
+	r.Reason = fmt.Sprintf("%s on %s, and run on %s", p.formatFit(), same.formatNodes(), formatTypes(p.nodes))
+	r.Change = p.formatChange(p.listConsolidation())
 	r.Assumptions = append(r.Assumptions, assumeMoves)
 	return []Recommendation{r}
 }
@@ -61,8 +61,8 @@ func (p *pool) consolidates() bool {
 	return p.Spec.Consolidation == v1alpha1.ConsolidateWhenUnderutilized
 }
 
-// consolidate returns the fields with which Karpenter moves pods to save money.
-func (p *pool) consolidate() map[string]any {
+// listConsolidation returns the fields with which Karpenter moves pods to save money.
+func (p *pool) listConsolidation() map[string]any {
 	fields := map[string]any{"consolidation": string(v1alpha1.ConsolidateWhenUnderutilized)}
 	if p.Spec.EmptyTTL == v1alpha1.Never {
 		fields["emptyTTL"] = "1h" // Never allows no consolidation
@@ -133,7 +133,7 @@ func (c *cluster) recommendType(p *pool, same *placement) []Recommendation {
 		return nil
 	}
 	r := p.makeRecommendation(InstanceType, p.nodes, best.nodes)
-	r.Reason = fmt.Sprintf("%s on %s, which cost less than %s", p.formatFit(), best.describe(), describeNodes(p.nodes))
+	r.Reason = fmt.Sprintf("%s on %s, which cost less than %s", p.formatFit(), best.formatNodes(), formatTypes(p.nodes))
 	r.Change = p.formatChange(map[string]any{"instances": map[string]any{"instanceTypes": []string{best.name}}})
 	r.Assumptions = append(r.Assumptions, fmt.Sprintf("%s is as fast as the present types, and the cloud has enough of it: the Pool then allows no other type", best.name))
 	if !best.measured {
@@ -159,13 +159,13 @@ func (p *pool) formatFit() string {
 	return fmt.Sprintf("%d pods fit", len(p.pods))
 }
 
-// describe returns the number and the type of the nodes.
-func (p *placement) describe() string {
+// formatNodes returns the number and the type of the nodes.
+func (p *placement) formatNodes() string {
 	return fmt.Sprintf("%s of type %s", formatCount(len(p.nodes), "node"), p.name)
 }
 
-// describeNodes returns the numbers and the types of nodes.
-func describeNodes(nodes []*node) string {
+// formatTypes returns the numbers and the types of nodes.
+func formatTypes(nodes []*node) string {
 	counts := map[string]int{}
 	var names []string
 	for _, n := range nodes {

@@ -67,7 +67,7 @@ func makeRandomCluster(t *testing.T, r *rand.Rand) Input {
 				instanceType = names[r.IntN(len(names))]
 			}
 			in.Nodes = append(in.Nodes, makeNode(name, pool.Name, instanceType, []string{"a", "b"}[r.IntN(2)],
-				[]string{"on-demand", "on-demand", "spot"}[r.IntN(3)]))
+				string(pool.Spec.Instances.CapacityTypes[r.IntN(len(pool.Spec.Instances.CapacityTypes))])))
 			if r.IntN(5) > 0 {
 				in.addPods(r, &in.Nodes[len(in.Nodes)-1])
 			}
@@ -84,6 +84,9 @@ func changeRandomly(r *rand.Rand, s *v1alpha1.PoolSpec) {
 	}
 	if r.IntN(3) == 0 {
 		s.Instances.InstanceTypes = []string{"m5.large", "m5.xlarge"}
+	}
+	if r.IntN(2) == 0 {
+		s.Instances.CapacityTypes = append(s.Instances.CapacityTypes, karpenterv1.CapacityTypeSpot)
 	}
 	if r.IntN(4) == 0 {
 		s.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}

@@ -54,7 +54,7 @@ type Report struct {
 	// Recommendations begin with the largest savings.
 	Recommendations []Recommendation `json:"recommendations"`
 	// MonthlySavings are the savings of all recommendations. It is missing if two of them are for one
-	// pool, since only one of these can save what it promises.
+	// pool, since at most one of these has its full savings.
 	MonthlySavings *money.Amount `json:"monthlySavings,omitempty"`
 	// MissingPrices name the prices without which pools are left out.
 	MissingPrices []string `json:"missingPrices"`
@@ -103,7 +103,7 @@ func Build(in Input) *Report {
 		r.Limits = append(r.Limits, "requests are not compared with usage: "+in.UsageProblem)
 	}
 	for _, p := range c.pools {
-		r.Recommendations = append(r.Recommendations, c.recommend(p)...)
+		r.Recommendations = append(r.Recommendations, c.recommendFor(p)...)
 		maps.Copy(missing, p.missing)
 		for _, limit := range p.limits {
 			r.Limits = append(r.Limits, fmt.Sprintf("pool %s: %s", p.Name, limit))
@@ -132,8 +132,8 @@ func (r *Report) addUp() {
 	r.MonthlySavings = &sum
 }
 
-// recommend returns the recommendations for one pool.
-func (c *cluster) recommend(p *pool) []Recommendation {
+// recommendFor returns the recommendations for one pool.
+func (c *cluster) recommendFor(p *pool) []Recommendation {
 	if len(p.missing) > 0 || p.changing != "" {
 		if p.changing != "" {
 			p.limits = append(p.limits, p.changing)

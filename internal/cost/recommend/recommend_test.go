@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/cost/price"
 )
 
-// describe returns the kinds, pools and savings of the recommendations.
-func describe(r *Report) string {
+// formatKinds returns the kinds, pools and savings of the recommendations.
+func formatKinds(r *Report) string {
 	var all []string
 	for i := range r.Recommendations {
 		all = append(all, fmt.Sprint(r.Recommendations[i].Kind, " ", r.Recommendations[i].Pool, " ", r.Recommendations[i].MonthlySavings.Format(2)))
@@ -88,6 +88,8 @@ func TestBuild(t *testing.T) {
 		"pods that fit on one node": {spread, nil, "Consolidation apps 438.00, CapacityType apps 350.40", "recommendations for one pool exclude each other"},
 		"Karpenter consolidates":    {spread, func(in *Input) { in.Pools[0] = makePool("apps", underutilized) }, "CapacityType apps 350.40", ""},
 		"an anti-affinity":          {spread, eachPod(func(p *corev1.Pod) { p.Spec.Affinity = onePer(corev1.LabelHostname) }), "CapacityType apps 350.40", ""},
+		"an anti-affinity of the first pod": {spread, func(in *Input) { in.Pods[0].Spec.Affinity = onePer(corev1.LabelHostname) },
+			"CapacityType apps 350.40, Consolidation apps 292.00", ""},
 		"an anti-affinity of one pod": {spread, func(in *Input) { in.Pods[2].Spec.Affinity = onePer(corev1.LabelHostname) },
 			"CapacityType apps 350.40, Consolidation apps 292.00", ""},
 		"a topology spread constraint": {spread, eachPod(func(p *corev1.Pod) {
@@ -122,10 +124,10 @@ func TestBuild(t *testing.T) {
 			"pool apps: it is not simulated: pod shop/web-0-0 has a pod anti-affinity for rack"},
 		"a node that is being deleted": {spread, func(in *Input) { in.Nodes[0].DeletionTimestamp = ptr.To(metav1.Now()) }, "",
 			"pool apps: its nodes are changing: node n0 is being deleted"},
-		"a node without a price": {spread, func(in *Input) {
-			in.Prices = parsePrices(t, "volumes: {gp3: 1}")
-			in.Nodes[0].Labels[karpenterv1.CapacityTypeLabelKey] = "spot"
-		}, "", ""},
+		"a type that the Pool no longer allows": {spread, func(in *Input) { in.Pools[0].Spec.Instances.InstanceTypes = []string{"m5.large"} }, "",
+			"the Pool does not allow on-demand instances of type m5.xlarge, such as node n3"},
+		"a capacity type that the Pool no longer allows": {spread, func(in *Input) { in.Nodes[1].Labels[karpenterv1.CapacityTypeLabelKey] = "spot" }, "",
+			"the Pool does not allow spot instances of type m5.xlarge, such as node n1"},
 
 		"a cheaper type":              {large, nil, "InstanceType apps 438.00", ""},
 		"savings below 10 %":          {large, func(in *Input) { in.Prices = parsePrices(t, strings.Replace(testPrices, "0.1,", "0.181,", 1)) }, "", ""},
@@ -167,10 +169,20 @@ func TestBuild(t *testing.T) {
 			in.use("web-0-0", 300, 1000)
 			in.use("web-1-0", 400, 2000)
 		}, "CapacityType apps 87.60, Requests apps 73.00", ""},
-		"requests twice as high as usage": {full, func(in *Input) {
-			in.use("web-0-0", 900, 3500)
-			in.use("web-1-0", 900, 3500)
+		"requests twice as high as usage": {func() Input { return makeCluster(t, "m5.large", 2, 1, 1200, 4800) }, func(in *Input) {
+			in.use("web-0-0", 600, 2400)
+			in.use("web-1-0", 600, 2400)
 		}, "CapacityType apps 87.60", ""},
+		"requests more than twice as high as usage": {func() Input { return makeCluster(t, "m5.large", 2, 1, 1200, 4800) }, func(in *Input) {
+			in.use("web-0-0", 599, 2399)
+			in.use("web-1-0", 599, 2399)
+		}, "CapacityType apps 87.60, Requests apps 73.00", ""},
+		"lower requests that save less than 10 %": {func() Input { return makeCluster(t, "m5.large", 12, 1, 1800, 7000) }, func(in *Input) {
+			for i := range 2 {
+				in.Pods[i].OwnerReferences[0].Name = "api"
+				in.use(in.Pods[i].Name, 300, 1000)
+			}
+		}, "CapacityType apps 525.60", ""},
 		"usage of one pod": {full, func(in *Input) { in.use("web-0-0", 300, 1000) }, "CapacityType apps 87.60", ""},
 		"memory below usage does not help": {full, func(in *Input) {
 			in.use("web-0-0", 100, 6000)
@@ -184,7 +196,7 @@ func TestBuild(t *testing.T) {
 				c.change(&in)
 			}
 			r := Build(in)
-			if got := describe(r); got != c.want {
+			if got := formatKinds(r); got != c.want {
 				t.Errorf("%q, want %q; limits: %s", got, c.want, strings.Join(r.Limits, "; "))
 			}
 			if !slices.ContainsFunc(r.Limits, func(l string) bool { return strings.Contains(l, c.limit) }) {
@@ -235,6 +247,16 @@ func checkChange(t *testing.T, in *Input, r *Recommendation) {
 		if len(r.Requests) == 0 {
 			t.Errorf("%s without requests", r.Kind)
 		}
+	}
+}
+
+// TestMissingPrice expects no recommendation for a pool with a node of an unknown price, and the name of the price.
+func TestMissingPrice(t *testing.T) {
+	in := makeCluster(t, "m5.xlarge", 4, 1, 900, 3000)
+	in.Nodes[3].Labels[corev1.LabelInstanceTypeStable] = "x9.huge"
+	r := Build(in)
+	if want := []string{"on-demand nodes of type x9.huge (instances.x9.huge.on-demand)"}; len(r.Recommendations) > 0 || !slices.Equal(r.MissingPrices, want) {
+		t.Errorf("%s; missing prices: %q", formatKinds(r), r.MissingPrices)
 	}
 }
 
@@ -321,7 +343,7 @@ func TestEstimatedTypes(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r := Build(in)
-	if got := describe(r); got != "InstanceType apps 452.60" {
+	if got := formatKinds(r); got != "InstanceType apps 452.60" {
 		t.Errorf("%s, limits: %s", got, strings.Join(r.Limits, "; "))
 	}
 	for _, c := range []struct {
@@ -333,13 +355,13 @@ func TestEstimatedTypes(t *testing.T) {
 		{v1alpha1.Requirement{Key: awsLabels + "instance-hypervisor", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"xen"}}, ""},
 	} {
 		in.Pools[0].Spec.Instances.Requirements = []v1alpha1.Requirement{c.requirement}
-		if got := describe(Build(in)); got != c.want {
+		if got := formatKinds(Build(in)); got != c.want {
 			t.Errorf("%v: %q, want %q", c.requirement, got, c.want)
 		}
 	}
 	in.Pools[0].Spec.Instances.Requirements = nil
 	in.Nodes[0].Labels[corev1.LabelTopologyZone] = "b" // where the cloud offers nothing
-	if got := describe(Build(in)); got != "" {
+	if got := formatKinds(Build(in)); got != "" {
 		t.Errorf("in another zone: %s", got)
 	}
 }

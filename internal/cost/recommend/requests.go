@@ -51,13 +51,13 @@ func (c *cluster) recommendRequests(p *pool, same *placement) []Recommendation {
 	}
 	r := p.makeRecommendation(Requests, p.nodes, best.nodes)
 	for _, key := range sortKeys(lower) {
-		r.Requests = append(r.Requests, lower[key].describe(key))
+		r.Requests = append(r.Requests, lower[key].toRequest(key))
 	}
 	r.Reason = fmt.Sprintf("%s present usage: with requests of 1.5 × usage, %s on %s in place of %s",
-		formatRequesting(len(lower)), p.formatFit(), best.describe(), describeNodes(p.nodes))
+		formatRequesting(len(lower)), p.formatFit(), best.formatNodes(), formatTypes(p.nodes))
 	r.Assumptions = append(r.Assumptions, assumeUsage)
 	if !p.consolidates() {
-		r.Change = p.formatChange(p.consolidate())
+		r.Change = p.formatChange(p.listConsolidation())
 		r.Assumptions = append(r.Assumptions, assumeMoves)
 	}
 	return []Recommendation{r}
@@ -73,7 +73,7 @@ func formatRequesting(containers int) string {
 // lowered are the present and the recommended requests of a container. A recommendation of 0 changes nothing.
 type lowered struct{ cpu, cpuNow, memory, memoryNow int64 }
 
-func (l lowered) describe(key containerKey) Request {
+func (l lowered) toRequest(key containerKey) Request {
 	r := Request{Workload: key.workload, Container: key.container}
 	if l.cpu > 0 {
 		r.CPU, r.CPUNow = formatCPU(l.cpu), formatCPU(l.cpuNow)
@@ -108,8 +108,8 @@ func (c *cluster) lowerRequests(p *pool) map[containerKey]lowered {
 	}
 	all := map[containerKey]lowered{}
 	for key, now := range requests {
-		l := lowered{cpu: lower(now.cpu, usage[key].cpu, cpuStep), cpuNow: now.cpu,
-			memory: lower(now.memory, usage[key].memory, memoryStep), memoryNow: now.memory}
+		l := lowered{cpu: lowerRequest(now.cpu, usage[key].cpu, cpuStep), cpuNow: now.cpu,
+			memory: lowerRequest(now.memory, usage[key].memory, memoryStep), memoryNow: now.memory}
 		if !unknown[key] && l.cpu+l.memory > 0 {
 			all[key] = l
 		}
@@ -126,8 +126,8 @@ func (s size) max(o size) size {
 	return size{max(s.cpu, o.cpu), max(s.memory, o.memory), max(s.pods, o.pods)}
 }
 
-// lower returns a lower request in steps, or 0 if the request is not far above usage.
-func lower(request, usage, step int64) int64 {
+// lowerRequest returns a lower request in steps, or 0 if the request is not far above usage.
+func lowerRequest(request, usage, step int64) int64 {
 	rounded := max(divideUp(usage*3, 2*step), 1) * step
 	if request <= 2*usage || rounded >= request {
 		return 0

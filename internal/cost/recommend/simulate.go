@@ -44,8 +44,8 @@ type group struct {
 	pods   []*pod
 }
 
-// divide returns the groups of pods, in the order of their zones.
-func divide(pods []*pod) []*group {
+// groupPods returns the groups of pods, in the order of their zones.
+func groupPods(pods []*pod) []*group {
 	byOffering := map[price.Offering]*group{}
 	var all []*group
 	for _, p := range pods {
@@ -72,23 +72,23 @@ func divide(pods []*pod) []*group {
 // findCheapest returns the placement with the lowest cost, below the given limit, on nodes of a type that
 // the function allows. It returns nil if no type is that cheap.
 func (c *cluster) findCheapest(p *pool, pods []*pod, limit money.Amount, allows func(*instanceType) bool) *placement {
-	groups := divide(pods)
+	groups := groupPods(pods)
 	var best *placement
 	for _, t := range c.types {
 		if !allows(t) || !p.suits(t, groups) {
 			continue
 		}
-		if found := c.place(p, groups, t, limit); found != nil {
+		if found := c.placePods(p, groups, t, limit); found != nil {
 			best, limit = found, found.hourly
 		}
 	}
 	return best
 }
 
-// place places pods on nodes of one type: the largest pod first, each on the first node with room for it. It
+// placePods places pods on nodes of one type: the largest pod first, each on the first node with room for it. It
 // returns nil if a pod fits on no node, the cost reaches the limit, a price is unknown, or the nodes exceed
 // the limits of the Pool.
-func (c *cluster) place(p *pool, groups []*group, t *instanceType, limit money.Amount) *placement {
+func (c *cluster) placePods(p *pool, groups []*group, t *instanceType, limit money.Amount) *placement {
 	whole := t.allocatable.subtract(p.sumDaemons())
 	if whole.cpu < 0 || whole.memory < 0 || whole.pods <= 0 {
 		return nil
@@ -110,7 +110,7 @@ func (c *cluster) place(p *pool, groups []*group, t *instanceType, limit money.A
 		return nil
 	}
 	for i, g := range groups {
-		nodes := fill(g, t, whole)
+		nodes := fillNodes(g, t, whole)
 		if nodes == nil {
 			return nil
 		}
@@ -143,8 +143,8 @@ func divideUp(sum, part int64) int64 {
 	return (sum + part - 1) / part
 }
 
-// fill returns the nodes of one group, or nil if a pod fits on no node.
-func fill(g *group, t *instanceType, whole size) []*simulatedNode {
+// fillNodes returns the nodes of one group, or nil if a pod fits on no node.
+func fillNodes(g *group, t *instanceType, whole size) []*simulatedNode {
 	pods := slices.Clone(g.pods)
 	slices.SortStableFunc(pods, func(a, b *pod) int {
 		return cmp.Compare(max(b.size.cpu*whole.memory, b.size.memory*whole.cpu), max(a.size.cpu*whole.memory, a.size.memory*whole.cpu))

@@ -92,8 +92,8 @@ func estimateType(name string, whole price.Size, measured []*instanceType, sizes
 			continue
 		}
 		compared = true
-		t.allocatable.cpu = min(t.allocatable.cpu, whole.CPU-reserve(whole.CPU, otherWhole.CPU, other.allocatable.cpu))
-		t.allocatable.memory = min(t.allocatable.memory, whole.Memory-reserve(whole.Memory, otherWhole.Memory, other.allocatable.memory))
+		t.allocatable.cpu = min(t.allocatable.cpu, whole.CPU-computeReservation(whole.CPU, otherWhole.CPU, other.allocatable.cpu))
+		t.allocatable.memory = min(t.allocatable.memory, whole.Memory-computeReservation(whole.Memory, otherWhole.Memory, other.allocatable.memory))
 		t.allocatable.pods = min(t.allocatable.pods, other.allocatable.pods, pods*other.allocatable.pods/countPods(otherLimits))
 	}
 	if !compared || t.allocatable.cpu <= 0 || t.allocatable.memory <= 0 || t.allocatable.pods <= 0 {
@@ -103,8 +103,8 @@ func estimateType(name string, whole price.Size, measured []*instanceType, sizes
 	return t
 }
 
-// reserve returns the larger of a measured reservation, and of the same part of the whole.
-func reserve(whole, measuredWhole, allocatable int64) int64 {
+// computeReservation returns the larger of a measured reservation, and of the same part of the whole.
+func computeReservation(whole, measuredWhole, allocatable int64) int64 {
 	reserved := max(measuredWhole-allocatable, 0)
 	return max(reserved, (reserved*whole+measuredWhole-1)/measuredWhole)
 }
