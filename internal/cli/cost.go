@@ -32,6 +32,8 @@ type costOptions struct {
 	forecast bool
 	// budgets asks for the budgets in the status of Tenants.
 	budgets bool
+	// recommendations asks for changes of croft.yaml that save money.
+	recommendations bool
 	// ledger is the URL of a ledger, and authority the file with its certificate authority.
 	ledger, authority, namespace string
 	output                       format
@@ -92,7 +94,8 @@ of --prices may have any of these fields:
   volumes: {gp3: 0.0736}              # per GiB and month, by StorageClass
   loadBalancerHour: 0.0207
 
---explain prints the arithmetic of the last complete hour, so that you can repeat it.
+--explain prints the arithmetic of the last complete hour, so that you can repeat it. -o svg
+draws a chart of the lines.
 
 -o focus writes a row for each workload and hour, or day, in the form of the FinOps Open
 Cost and Usage Specification (FOCUS) 1.2. -o opencost writes the cost of each workload in the
@@ -105,16 +108,23 @@ the mean cost of the last seven complete days.
 
 --budgets prints the budgets of tenants for the calendar month, with the cost that croft's
 operator last read from the ledger. It needs the right to list Tenants, as croft proxy gives
-it to members of a tenant for their own.`,
+it to members of a tenant for their own.
+
+--recommendations prints changes of croft.yaml that save money each month: idle nodes, pods
+that fit on fewer nodes, nodes that can be spot, cheaper instance types, and requests that are
+more than twice the present usage. A simulation places the pods that run now on the nodes
+after each change; docs/explanation/cost.md describes it.`,
 		Example: `  croft cost
   croft cost --ledger https://ledger.example.org --since 30d
   croft cost --by workload --since 1h --prices prices.yaml
   croft cost --by costCode -o csv > costs.csv
+  croft cost --by pool -o svg > pools.svg
   croft cost --ledger https://ledger.example.org --since 30d -o focus > focus.csv
   croft cost --ledger https://ledger.example.org --since 7d -o opencost > allocation.json
   croft cost --ledger https://ledger.example.org --reconcile cur.csv.gz
   croft cost --ledger https://ledger.example.org --forecast
   croft cost --budgets
+  croft cost --recommendations --karpenter-metrics metrics.txt
 
   # Karpenter's prices, also of spot instances
   kubectl get --raw /api/v1/namespaces/kube-system/services/karpenter:8080/proxy/metrics > metrics.txt
@@ -150,13 +160,16 @@ func (o *costOptions) addFlags(c *cobra.Command) {
 	flags.StringVar(&o.tags.PoolTag, "pool-tag", "NodePool", "with --reconcile: tag of pools in the bill")
 	flags.BoolVar(&o.forecast, "forecast", false, "print the expected cost of the month, from the mean of the last seven complete days")
 	flags.BoolVar(&o.budgets, "budgets", false, "print the budgets of tenants for this month")
-	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatOpenCost, formatJSON, formatYAML)
+	flags.BoolVar(&o.recommendations, "recommendations", false, "print changes of croft.yaml that save money, checked by a simulation")
+	o.output.addFlags(c, formatTable, formatWide, formatCSV, formatFocus, formatOpenCost, formatSVG, formatJSON, formatYAML)
 }
 
 // refusePointlessFlags refuses flags that the requested form of the command does not use.
 func (o *costOptions) refusePointlessFlags(c *cobra.Command) {
 	refusePointlessFlags(c, "--budgets reads the status of Tenants", func() bool { return o.budgets },
-		"since", "by", "prices", "karpenter-metrics", "explain", "ledger", "certificate-authority", "namespace", "reconcile", "forecast")
+		"since", "by", "prices", "karpenter-metrics", "explain", "ledger", "certificate-authority", "namespace", "reconcile", "forecast", "recommendations")
+	refusePointlessFlags(c, "--recommendations simulates the objects in the cluster", func() bool { return o.recommendations },
+		"since", "by", "explain", "ledger", "certificate-authority", "namespace", "reconcile", "forecast")
 	refusePointlessFlags(c, "it is for -o focus", func() bool { return o.output != formatFocus }, "billing-account")
 	refusePointlessFlags(c, "it is for --reconcile", func() bool { return o.bill == "" }, "cost-code-tag", "pool-tag")
 	refusePointlessFlags(c, "a forecast is for the calendar month", func() bool { return o.forecast }, "since", "explain")
@@ -173,6 +186,8 @@ func (o *costOptions) run(ctx context.Context, a *app) error {
 	switch {
 	case o.budgets:
 		return a.runBudgets(ctx, *o)
+	case o.recommendations:
+		return a.recommendSavings(ctx, *o)
 	case o.bill != "":
 		return a.reconcileCost(ctx, *o)
 	case o.forecast:
@@ -200,6 +215,9 @@ func (o *costOptions) check(isSet func(flag string) bool) error {
 	}
 	if o.budgets && !slices.Contains([]format{formatTable, formatJSON, formatYAML}, o.output) {
 		return fmt.Errorf("-o %s: --budgets prints table, json or yaml: write one of them", o.output)
+	}
+	if o.recommendations && !slices.Contains([]format{formatTable, formatJSON, formatYAML}, o.output) {
+		return fmt.Errorf("-o %s: --recommendations prints table, json or yaml: write one of them", o.output)
 	}
 	if (o.bill != "" || o.forecast) && !slices.Contains([]format{formatTable, formatJSON, formatYAML}, o.output) {
 		return fmt.Errorf("-o %s: --reconcile and --forecast print table, json or yaml: write one of them", o.output)
@@ -278,8 +296,9 @@ func nameInput(file string) string {
 	return file
 }
 
-// readCostObjects reads the objects that cost money. A cluster without Karpenter has no NodeClaims.
-func readCostObjects(ctx context.Context, c client.Reader) (objects.Objects, error) {
+// readCostObjects reads the objects that cost money, and further lists. A cluster without Karpenter has no
+// NodeClaims.
+func readCostObjects(ctx context.Context, c client.Reader, further ...namedList) (objects.Objects, error) {
 	var (
 		claims     karpenterv1.NodeClaimList
 		nodes      corev1.NodeList
@@ -288,10 +307,10 @@ func readCostObjects(ctx context.Context, c client.Reader) (objects.Objects, err
 		volumes    corev1.PersistentVolumeList
 		services   corev1.ServiceList
 	)
-	err := readLists(ctx, c, []namedList{
+	err := readLists(ctx, c, append([]namedList{
 		{"nodes", &nodes}, {"nodeclaims.karpenter.sh", &claims}, {"pods", &pods}, {"namespaces", &namespaces},
 		{"persistentvolumes", &volumes}, {"services", &services},
-	})
+	}, further...))
 	return objects.Objects{Claims: claims.Items, Nodes: nodes.Items, Pods: pods.Items, Namespaces: namespaces.Items,
 		Volumes: volumes.Items, Services: services.Items}, err
 }

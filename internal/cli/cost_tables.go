@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/csv"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,6 +21,9 @@ func (a *app) printCost(r *report.Report, output format) error {
 		return output.print(a.out, r)
 	case formatCSV:
 		return a.printCostCSV(r)
+	case formatSVG:
+		_, err := io.WriteString(a.out, report.RenderSVG(r))
+		return toFailure(err)
 	default:
 		a.printCostTable(r, output == formatWide)
 		return nil

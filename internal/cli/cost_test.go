@@ -99,6 +99,10 @@ func TestCostAsData(t *testing.T) {
 	if err != nil || len(rows) != 6 || rows[0][3] != "tenant" {
 		t.Errorf("-o csv: %v: %s", err, stdout)
 	}
+	status, stdout, _ := runCroft(t, "", "cost", "-o", "svg", "--kubeconfig", kubeconfig)
+	if status != 0 || !strings.HasPrefix(stdout, "<svg ") || !strings.Contains(stdout, ">(unallocated)</text>") || !strings.HasSuffix(stdout, "</svg>\n") {
+		t.Errorf("-o svg: exit status %d: %s", status, stdout)
+	}
 }
 
 // TestCostRights expects one line that names all missing rights.

@@ -22,7 +22,7 @@ func writeServerKubeconfig(t *testing.T, url string) string {
 func TestInterrupted(t *testing.T) {
 	file := writeConfig(t, good)
 	for _, line := range []string{
-		"status", "diff -f " + file, "apply -f " + file, "verify", "verify --tenant shop", "reach", "why pod/web", "latency", "cost", "doctor",
+		"status", "diff -f " + file, "apply -f " + file, "verify", "verify --tenant shop", "reach", "why pod/web", "latency", "cost", "cost --recommendations", "doctor",
 		"delete tenant shop", "delete pool apps", "adopt tenant shop -f " + file, "adopt tenant shop --undo", "install", "migrate --live",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -29,6 +29,7 @@ type List struct {
 	volumes            map[string]*big.Rat
 	loadBalancer       *big.Rat
 	estimates          map[estimate]*big.Rat
+	sizes              map[string]Size
 }
 
 // New returns a list with the table's prices.

@@ -23,6 +23,8 @@ karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="spo
 karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="on-demand",instance_type="c5.large",zone="us-east-1a"} 8.6e-02
 karpenter_cloudprovider_instance_type_offering_price_estimate{capacity_type="reserved",instance_type="c5.large",zone="us-east-1a"} 0
 karpenter_cloudprovider_instance_type_offering_available{capacity_type="spot",instance_type="c5.large",zone="us-east-1a"} 1
+karpenter_cloudprovider_instance_type_cpu_cores{instance_type="c5.large"} 2
+karpenter_cloudprovider_instance_type_memory_bytes{instance_type="c5.large"} 4.294967296e+09
 `
 
 // TestFindInstance expects each price from the first source that has it, with its source.
@@ -71,6 +73,31 @@ func TestFindInstance(t *testing.T) {
 	}
 	if got := New().FindLoadBalancer(); got.Known {
 		t.Errorf("load balancers have no price by default, but: %+v", got)
+	}
+}
+
+// TestSizes reads the sizes of instance types, and the offerings, from Karpenter's metrics.
+func TestSizes(t *testing.T) {
+	list := New()
+	if !list.IsOffered(Offering{InstanceType: "c5.large"}) || len(list.Sizes()) != 0 {
+		t.Error("without metrics, sizes are known or no instance is offered")
+	}
+	if err := list.AddEstimates("metrics.txt", []byte(metrics)); err != nil {
+		t.Fatal(err)
+	}
+	if got := list.Sizes(); len(got) != 1 || got["c5.large"] != (Size{2000, 4096}) {
+		t.Errorf("sizes: %v", got)
+	}
+	for zone, want := range map[string]bool{"us-east-1a": true, "us-east-1b": false} {
+		if got := list.IsOffered(Offering{CapacityType: "spot", InstanceType: "c5.large", Zone: zone}); got != want {
+			t.Errorf("offered in %s: %t", zone, got)
+		}
+	}
+	for _, value := range []string{"NaN", "-1", "1e300", "many"} {
+		const name = `karpenter_cloudprovider_instance_type_cpu_cores{instance_type="c5.large"} `
+		if err := New().AddEstimates("m", []byte(name+value)); err == nil || err.Error() != "m:1: the size of c5.large must be a number from 0 to 2^50" {
+			t.Errorf("%s: %v", value, err)
+		}
 	}
 }
 

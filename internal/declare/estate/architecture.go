@@ -12,11 +12,11 @@ import (
 // -flex, such as p6e-gb200: their attributes alone do not show the architecture.
 var awsType = regexp.MustCompile(`^([a-z]+)(\d+)([a-z]*)(?:-flex)?\.(?:nano|micro|small|medium|\d*x?large|metal(?:-\d+xl)?)$`)
 
-// parseArchitecture returns the architecture of an instance type, or "" if its name does not show
+// ParseArchitecture returns the architecture of an instance type, or "" if its name does not show
 // it. In AWS's names, a g among the letters after the generation marks ARM processors, as in
 // t4g, c7gn and x2gd; a1, the first ARM family, is older than this convention. Macs have either
 // architecture and do not run Linux.
-func parseArchitecture(instanceType string) string {
+func ParseArchitecture(instanceType string) string {
 	match := awsType.FindStringSubmatch(instanceType)
 	if match == nil || match[1] == "mac" {
 		return ""

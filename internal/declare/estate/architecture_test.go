@@ -13,7 +13,7 @@ func TestArchitectureOf(t *testing.T) {
 		"mac2.metal": "", "u-12tb1.112xlarge": "", "p6e-gb200.36xlarge": "",
 		"Standard_D2s_v3": "", "n2-standard-4": "", "c-4x-amd64-linux": "", "": "", "m6g": "", "m6g.huge": "",
 	} {
-		if got := parseArchitecture(instanceType); got != want {
+		if got := ParseArchitecture(instanceType); got != want {
 			t.Errorf("%s is %q, want %q", instanceType, got, want)
 		}
 	}

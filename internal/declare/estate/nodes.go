@@ -69,7 +69,7 @@ func (p *Pool) buildNodeLabels(nodePoolKey string) nodeLabels {
 	}
 	var architectures, families, sizes []string
 	for name := range types.listed {
-		architecture := parseArchitecture(name)
+		architecture := ParseArchitecture(name)
 		if architecture == "" {
 			return labels
 		}

@@ -121,7 +121,7 @@ func checkArchitectures(at *field.Path, askedTypes, askedArchitectures []constra
 		return nil
 	}
 	for t := range types.listed {
-		if arch := parseArchitecture(t); arch == "" || architectures.has(arch) {
+		if arch := ParseArchitecture(t); arch == "" || architectures.has(arch) {
 			return nil
 		}
 	}

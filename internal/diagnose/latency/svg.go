@@ -2,22 +2,21 @@ package latency
 
 import (
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"croft.dev/croft/internal/declare/picture"
 )
 
 // These are sizes in the picture, in its own units.
 const (
-	pictureWidth = 1000
-	namesWidth   = 270
-	totalWidth   = 80
-	rowHeight    = 44
-	barHeight    = 18
+	namesWidth = 270
+	totalWidth = 80
+	rowHeight  = 44
+	barHeight  = 18
 	// laneHeight is the height of concurrent phases below the bar.
 	laneHeight   = 5
 	legendRow    = 20
@@ -54,14 +53,6 @@ var below = map[Lane]int{
 	Initializing: barHeight + 2, Booting: barHeight + 2, Networking: barHeight + 2 + laneHeight + 2,
 }
 
-const pictureFonts = "ui-sans-serif, system-ui, Segoe UI, Helvetica, Arial, sans-serif"
-
-// pictureStyle sets the picture's own background, so that it is readable on light and on dark
-// pages.
-const pictureStyle = `.bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.grid{stroke:#d1d9e0}.known{fill:#d1d9e0}` +
-	`@media(prefers-color-scheme:dark){.bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}` +
-	`.grid{stroke:#3d444d}.known{fill:#3d444d}}`
-
 // RenderSVG draws a row for each node, with its phases one after the other.
 func RenderSVG(all []Timeline) string {
 	rows := slices.DeleteFunc(slices.Clone(all), func(t Timeline) bool { return len(t.Events) == 0 })
@@ -78,43 +69,28 @@ func RenderSVG(all []Timeline) string {
 	for i := range rows {
 		longest = max(longest, rows[i].TotalSeconds())
 	}
-	p := &picture{scale: (pictureWidth - namesWidth - totalWidth) / longest}
+	p := &chart{scale: (picture.Width - namesWidth - totalWidth) / longest}
 	top := p.drawLegend(shown, rows)
 	bottom := top + rowHeight*len(rows)
 	p.drawAxis(longest, top, bottom)
 	for i := range rows {
 		p.drawRow(&rows[i], top+rowHeight*i)
 	}
-	height := bottom + 40
-	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family=%q `,
-		pictureWidth, height, pictureFonts)
-	fmt.Fprintf(&svg, "font-size=\"12\" role=\"img\" aria-labelledby=\"t\">"+
-		"<title id=\"t\">Where the time of %s went</title>\n<style>%s</style>\n", shown, pictureStyle)
-	fmt.Fprintf(&svg, "<rect class=\"bg\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n%s</svg>\n",
-		pictureWidth, height, p.String())
-	return svg.String()
+	return p.Finish("Where the time of "+shown+" went", bottom+40)
 }
 
-type picture struct {
-	strings.Builder
+type chart struct {
+	picture.Picture
 	// scale is the number of units per second.
 	scale float64
 }
 
-func (p *picture) draw(format string, args ...any) { fmt.Fprintf(&p.Builder, format, args...) }
-
-func (p *picture) toX(seconds float64) float64 { return namesWidth + seconds*p.scale }
-
-func (p *picture) drawText(class, anchor string, x float64, y int, text string) {
-	p.draw("<text class=%q text-anchor=%q x=\"%.1f\" y=\"%d\">%s</text>\n", class, anchor, x, y, escapeXML(text))
-}
+func (p *chart) toX(seconds float64) float64 { return namesWidth + seconds*p.scale }
 
 // drawLegend explains the colors, and returns the position of the first row. It explains optional
 // phases only if a node has them.
-func (p *picture) drawLegend(shown string, rows []Timeline) int {
-	p.draw("<text class=\"ink\" x=\"16\" y=\"26\" font-size=\"15\" font-weight=\"700\">%s</text>\n",
-		escapeXML("Where the time of "+shown+" went"))
+func (p *chart) drawLegend(shown string, rows []Timeline) int {
+	p.DrawHeading("Where the time of " + shown + " went")
 	entries, y := 0, 0
 	place := func() (x int) {
 		x, y = 16+entries%3*legendColumn, 40+entries/3*legendRow
@@ -131,25 +107,25 @@ func (p *picture) drawLegend(shown string, rows []Timeline) int {
 		if d.Lane != Main {
 			height = laneHeight
 		}
-		p.draw("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
+		p.Draw("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"%d\" fill=%q/>\n", x, y+12-height, height,
 			colors[d.Phase].fill)
-		p.drawText("dim", "start", float64(x+18), y+11, caption)
+		p.DrawText("dim", "start", float64(x+18), y+11, caption)
 	}
 	x := place()
-	p.draw("<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
-	p.drawText("dim", "start", float64(x+18), y+11, "not known; … not Ready as far as is known")
+	p.Draw("<rect class=\"known\" x=\"%d\" y=\"%d\" width=\"12\" height=\"4\"/>\n", x, y+4)
+	p.DrawText("dim", "start", float64(x+18), y+11, "not known; … not Ready as far as is known")
 	return y + legendRow + 20
 }
 
 // drawAxis draws lines at round numbers of seconds.
-func (p *picture) drawAxis(longest float64, top, bottom int) {
+func (p *chart) drawAxis(longest float64, top, bottom int) {
 	step := FindRoundStep(longest / 8)
 	for at := 0.0; at <= longest; at += step {
-		p.draw("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.toX(at), p.toX(at),
+		p.Draw("<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", p.toX(at), p.toX(at),
 			top-6, bottom+4)
-		p.drawText("dim", "middle", p.toX(at), bottom+20, FormatSeconds(at))
+		p.DrawText("dim", "middle", p.toX(at), bottom+20, FormatSeconds(at))
 	}
-	p.drawText("dim", "end", namesWidth-12, bottom+20, "since the first event")
+	p.DrawText("dim", "end", namesWidth-12, bottom+20, "since the first event")
 }
 
 // FindRoundStep returns the next round number of seconds, minutes or hours, for the lines of a picture.
@@ -163,37 +139,37 @@ func FindRoundStep(atLeast float64) float64 {
 }
 
 // drawRow draws one node.
-func (p *picture) drawRow(t *Timeline, y int) {
-	p.drawText("ink", "end", namesWidth-12, y+13, shortenMiddle(t.Title(), 38))
+func (p *chart) drawRow(t *Timeline, y int) {
+	p.DrawText("ink", "end", namesWidth-12, y+13, picture.ShortenMiddle(t.Title(), 38))
 	var about []string
 	for _, part := range []string{t.Pool, t.InstanceType, t.Zone} {
 		if part != "" {
 			about = append(about, part)
 		}
 	}
-	p.drawText("dim", "end", namesWidth-12, y+28, shortenMiddle(strings.Join(about, " · "), 42))
-	p.draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.toX(0), y+7,
+	p.DrawText("dim", "end", namesWidth-12, y+28, picture.ShortenMiddle(strings.Join(about, " · "), 42))
+	p.Draw("<rect class=\"known\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"4\"/>\n", p.toX(0), y+7,
 		t.TotalSeconds()*p.scale)
 	for _, b := range t.Bars() {
 		p.drawBar(b, y)
 	}
-	p.drawText("ink", "start", p.toX(t.TotalSeconds())+8, y+13, t.FormatTotal())
+	p.DrawText("ink", "start", p.toX(t.TotalSeconds())+8, y+13, t.FormatTotal())
 }
 
 // drawBar draws a phase. Concurrent phases are drawn below the main ones.
-func (p *picture) drawBar(b Bar, y int) {
+func (p *chart) drawBar(b Bar, y int) {
 	height, width := barHeight, b.Seconds*p.scale
 	if b.Lane != Main {
 		y, height = y+below[b.Lane], laneHeight
 	}
-	p.draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
-		p.toX(b.Begin), y, width, height, colors[b.Phase].fill, escapeXML(fmt.Sprintf("%s %s: %s", b.Phase.Title(), FormatSeconds(b.Seconds),
+	p.Draw("<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=%q><title>%s</title></rect>\n",
+		p.toX(b.Begin), y, width, height, colors[b.Phase].fill, picture.Escape(fmt.Sprintf("%s %s: %s", b.Phase.Title(), FormatSeconds(b.Seconds),
 			b.Description)))
 	label := FormatSeconds(b.Seconds)
 	if b.Lane != Main || width < float64(8*len(label)) {
 		return
 	}
-	p.draw("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",
+	p.Draw("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\" fill=%q>%s</text>\n",
 		p.toX(b.Begin)+width/2, y+13, colors[b.Phase].ink, label)
 }
 
@@ -215,29 +191,4 @@ func FormatSeconds(seconds float64) string {
 		text += fmt.Sprintf("%ds", rest)
 	}
 	return text
-}
-
-// shortenMiddle shortens a text in the middle: names differ at their ends.
-func shortenMiddle(text string, limit int) string {
-	runes := []rune(text)
-	if len(runes) <= limit {
-		return text
-	}
-	head := limit / 2
-	return string(runes[:head]) + "…" + string(runes[len(runes)-(limit-head-1):])
-}
-
-// escapeXML escapes XML markup, and removes invisible characters.
-func escapeXML(text string) string {
-	visible := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) || unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-	var b strings.Builder
-	if err := xml.EscapeText(&b, []byte(visible)); err != nil {
-		return "" // a strings.Builder returns no error
-	}
-	return b.String()
 }
