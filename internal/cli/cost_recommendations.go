@@ -35,9 +35,11 @@ func (a *app) recommendSavings(ctx context.Context, o costOptions) error {
 		return toFailure(err)
 	}
 	in := recommend.Input{Objects: found, Pools: pools.Items, Prices: prices}
-	if in.Usage, in.UsageProblem, err = readPodUsage(ctx, c); err != nil {
+	in.Usage, err = readPodUsage(ctx, c)
+	if ctx.Err() != nil {
 		return toFailure(err)
 	}
+	in.UsageProblem = describeUsageProblem(err) // other recommendations need no usage
 	r := recommend.Build(in)
 	if o.output == formatJSON || o.output == formatYAML {
 		return o.output.print(a.out, r)
@@ -55,26 +57,18 @@ type podMetrics struct {
 	} `json:"containers"`
 }
 
-// readPodUsage reads the usage of all pods from metrics-server. The problem is the reason why it is unknown. It returns
-// an error only after an interruption: other recommendations need no usage.
-func readPodUsage(ctx context.Context, c client.Reader) (usage recommend.Usage, problem string, err error) {
+// readPodUsage reads the usage of all pods from metrics-server.
+func readPodUsage(ctx context.Context, c client.Reader) (recommend.Usage, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "metrics.k8s.io", Version: "v1beta1", Kind: "PodMetricsList"})
-	switch err := c.List(ctx, list); {
-	case ctx.Err() != nil:
-		return nil, "", err
-	case apierrors.IsForbidden(err):
-		return nil, "you may not list pods.metrics.k8s.io", nil
-	case meta.IsNoMatchError(err):
-		return nil, "the cluster has no metrics-server", nil
-	case err != nil:
-		return nil, "metrics-server does not answer: " + err.Error(), nil
+	if err := c.List(ctx, list); err != nil {
+		return nil, err
 	}
-	usage = recommend.Usage{}
+	usage := recommend.Usage{}
 	for i := range list.Items {
 		var pod podMetrics
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &pod); err != nil {
-			return nil, "metrics-server's answer cannot be read: " + err.Error(), nil
+			return nil, err
 		}
 		containers := map[string]corev1.ResourceList{}
 		for _, container := range pod.Containers {
@@ -82,7 +76,21 @@ func readPodUsage(ctx context.Context, c client.Reader) (usage recommend.Usage, 
 		}
 		usage[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = containers
 	}
-	return usage, "", nil
+	return usage, nil
+}
+
+// describeUsageProblem returns the reason why usage is unknown, or "".
+func describeUsageProblem(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case apierrors.IsForbidden(err):
+		return "you may not list pods.metrics.k8s.io"
+	case meta.IsNoMatchError(err):
+		return "the cluster has no metrics-server"
+	default:
+		return "metrics-server does not answer, or its answer cannot be read: " + err.Error()
+	}
 }
 
 func (a *app) printRecommendations(r *recommend.Report) {

@@ -127,7 +127,8 @@ func (c *cluster) recommendType(p *pool, same *placement) []Recommendation {
 	}
 	best := c.findCheapest(p, p.pods, limit, func(t *instanceType) bool {
 		// Karpenter itself replaces nodes by cheaper ones that the Pool allows.
-		return !p.types[t.name] && !(p.consolidates() && (len(types) == 0 || slices.Contains(types, t.name)))
+		isChosen := p.consolidates() && (len(types) == 0 || slices.Contains(types, t.name))
+		return !p.types[t.name] && !isChosen
 	})
 	if best == nil || !isWorthwhile(best.hourly, limit) {
 		return nil

@@ -194,6 +194,7 @@ func (p *pool) isWithinLimits(t *instanceType, count int) bool {
 			if used.pods > quantity.Value() {
 				return false
 			}
+		default: // Karpenter counts nothing else
 		}
 	}
 	return true

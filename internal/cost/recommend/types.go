@@ -87,8 +87,9 @@ func estimateType(name string, whole price.Size, measured []*instanceType, sizes
 	t := &instanceType{name: name, capacity: size{whole.CPU, whole.Memory, 0}, allocatable: size{whole.CPU, whole.Memory, pods}}
 	compared := false
 	for _, other := range measured {
-		otherWhole, otherLimits := sizes[other.name], secondary.Limits{}
-		if otherLimits, known = secondary.LimitsOf(other.name); !known || otherWhole.CPU <= 0 || otherWhole.Memory <= 0 {
+		otherWhole := sizes[other.name]
+		otherLimits, known := secondary.LimitsOf(other.name)
+		if !known || otherWhole.CPU <= 0 || otherWhole.Memory <= 0 {
 			continue
 		}
 		compared = true

@@ -87,7 +87,7 @@ func (k *doctorCluster) testLoad(t *testing.T) {
 // sendEndlessBody sends a request whose body does not end before ctx, or before the API server refuses to wait longer.
 func sendEndlessBody(ctx context.Context, c *http.Client, url string) {
 	body, end := io.Pipe()
-	defer end.Close()
+	defer func() { _ = end.Close() }()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
 		return

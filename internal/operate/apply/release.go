@@ -95,7 +95,7 @@ func (a *Applier) unmarkNamespace(ctx context.Context, namespace *corev1.Namespa
 // admins.
 var ownMarks = []string{
 	v1alpha1.TenantLabel, v1alpha1.WallLabel, v1alpha1.CostCodeLabel, v1alpha1.PlacementLabel, v1alpha1.AdoptAnnotation, v1alpha1.CreatedAnnotation, v1alpha1.OwnerAnnotation,
-	v1alpha1.RequestedAnnotation, v1alpha1.FrozenLabel, v1alpha1.PriceLabel,
+	v1alpha1.RequestedAnnotation, v1alpha1.FrozenLabel, v1alpha1.BudgetLabel, v1alpha1.PriceLabel,
 }
 
 // findMarks returns a null for each of croft's keys, with which a merge patch removes them.
