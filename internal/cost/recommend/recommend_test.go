@@ -129,11 +129,15 @@ func TestBuild(t *testing.T) {
 		"a capacity type that the Pool no longer allows": {spread, func(in *Input) { in.Nodes[1].Labels[karpenterv1.CapacityTypeLabelKey] = "spot" }, "",
 			"the Pool does not allow spot instances of type m5.xlarge, such as node n1"},
 
-		"a cheaper type":              {large, nil, "InstanceType apps 438.00", ""},
-		"savings below 10 %":          {large, func(in *Input) { in.Prices = parsePrices(t, strings.Replace(testPrices, "0.1,", "0.181,", 1)) }, "", ""},
-		"savings of 10 %":             {large, func(in *Input) { in.Prices = parsePrices(t, strings.Replace(testPrices, "0.1,", "0.18,", 1)) }, "InstanceType apps 321.20", ""},
-		"a type without a price":      {large, func(in *Input) { in.Nodes[2].Labels[corev1.LabelInstanceTypeStable] = "x9.huge" }, "", ""},
-		"a pod that is too large":     {large, func(in *Input) { in.Pods[0] = makePod("web-0-0", "StatefulSet", "web", "n0", 1901, 0) }, "", ""},
+		"a cheaper type":          {large, nil, "InstanceType apps 438.00", ""},
+		"savings below 10 %":      {large, func(in *Input) { in.Prices = parsePrices(t, strings.Replace(testPrices, "0.1,", "0.181,", 1)) }, "", ""},
+		"savings of 10 %":         {large, func(in *Input) { in.Prices = parsePrices(t, strings.Replace(testPrices, "0.1,", "0.18,", 1)) }, "InstanceType apps 321.20", ""},
+		"a type without a price":  {large, func(in *Input) { in.Nodes[2].Labels[corev1.LabelInstanceTypeStable] = "x9.huge" }, "", ""},
+		"a pod that is too large": {large, func(in *Input) { in.Pods[0] = makePod("web-0-0", "StatefulSet", "web", "n0", 1901, 0) }, "", ""},
+		"a size that Karpenter estimates lower": {large, func(in *Input) {
+			in.Claims = []karpenterv1.NodeClaim{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}},
+				Status: karpenterv1.NodeClaimStatus{Allocatable: makeResources(1400, 7000, "29")}}}
+		}, "", ""},
 		"another architecture":        {large, func(in *Input) { in.Nodes[2] = makeNode("arm", "", "m6g.large", "a", "on-demand") }, "", ""},
 		"a burstable type":            {large, func(in *Input) { in.Nodes[2] = makeNode("t3", "", "t3.large", "a", "on-demand") }, "", ""},
 		"a type that the Pool allows": {large, func(in *Input) { in.Pools[0].Spec.Instances.InstanceTypes = nil }, "", ""},

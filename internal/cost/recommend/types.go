@@ -48,9 +48,16 @@ func readTypes(in Input) []*instanceType {
 			}
 		}
 		// Nodes of one type may reserve different amounts.
-		t.allocatable = size{min(t.allocatable.cpu, found.cpu), min(t.allocatable.memory, found.memory), min(t.allocatable.pods, found.pods)}
+		t.allocatable = t.allocatable.min(found)
 		whole := readSize(n.Status.Capacity)
 		t.capacity = size{max(t.capacity.cpu, whole.cpu, found.cpu), max(t.capacity.memory, whole.memory, found.memory), 0}
+	}
+	// Karpenter places pods by its own figures, which may be lower than the node's.
+	for i := range in.Claims {
+		planned := readSize(in.Claims[i].Status.Allocatable)
+		if t := byName[in.Claims[i].Labels[corev1.LabelInstanceTypeStable]]; t != nil && planned.cpu > 0 && planned.memory > 0 && planned.pods > 0 {
+			t.allocatable = t.allocatable.min(planned)
+		}
 	}
 	var measured []*instanceType
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
@@ -70,6 +77,10 @@ func readTypes(in Input) []*instanceType {
 		all = append(all, byName[name])
 	}
 	return all
+}
+
+func (s size) min(o size) size {
+	return size{min(s.cpu, o.cpu), min(s.memory, o.memory), min(s.pods, o.pods)}
 }
 
 func readSize(list corev1.ResourceList) size {
