@@ -258,7 +258,7 @@ func (u *flooder) listNext(ctx context.Context, by *http.Client) error {
 	return u.countRequest(err)
 }
 
-// prepareAccount creates a service account that may list what its team may list. The API server's priority and
+// prepareAccount creates a service account that may list its namespace, as its team may. The API server's priority and
 // fairness gives each account a share, as it does each person.
 func prepareAccount(ctx context.Context, u *flooder) {
 	fillLists(ctx, u)
