@@ -42,8 +42,8 @@ func (m *memory) remember(tenant string, s wallState) {
 	m.wallStates[tenant] = s
 }
 
-// countingTime is the usual time in which kube-controller-manager counts the usage of a new quota, also
-// of some hundred at once. During this time, the status of a new tenant stays empty.
+// countingTime is longer than kube-controller-manager usually takes to count the usage of a new quota. During
+// this time, the status of a new tenant stays empty; a longer wait is reported.
 const countingTime = 3 * time.Second
 
 // awaitCount remembers that a quota of the tenant is not counted, and returns the rest of countingTime.
