@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/recommend"
 )
 
@@ -97,7 +98,7 @@ func (a *app) printRecommendations(r *recommend.Report) {
 	if len(r.Recommendations) == 0 {
 		printSafely(a.err, "no change that saves money is known\n")
 	} else {
-		printSafely(a.out, "savings in %d hours, in %s\n\n", recommend.HoursPerMonth, r.Currency)
+		printSafely(a.out, "savings in %d hours, in %s\n\n", ledger.HoursPerMonth, r.Currency)
 		var rows [][]string
 		for i := range r.Recommendations {
 			rows = append(rows, formatRecommendation(&r.Recommendations[i])...)

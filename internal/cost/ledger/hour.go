@@ -9,8 +9,8 @@ import (
 
 const (
 	secondsPerHour = 3600
-	// hoursPerMonth is the month of clouds' prices for volumes: a twelfth of 365 days.
-	hoursPerMonth = 730
+	// HoursPerMonth is the month of clouds' prices: a twelfth of 365 days.
+	HoursPerMonth = 730
 )
 
 // hour is an hour while it is computed.
@@ -59,7 +59,7 @@ func ScaleToMonth(cost money.Amount, weight int64) (price money.Amount, ok bool)
 	if weight < second*60 {
 		return 0, false
 	}
-	return money.Scale(cost, second*secondsPerHour*hoursPerMonth, weight), true
+	return money.Scale(cost, second*secondsPerHour*HoursPerMonth, weight), true
 }
 
 // WeighRequests returns the weights of the row's CPU and of its memory by WeightRule. Both are 0 for capacity without

@@ -49,7 +49,7 @@ func (h *hour) addVolumes() {
 	})
 	for _, of := range order {
 		h.result.Volumes += h.addRows(of.price, classes[of].sort(), func(size int64) (money.Amount, string) {
-			return money.Scale(of.price.Amount, size, hoursPerMonth*secondsPerHour<<10),
+			return money.Scale(of.price.Amount, size, HoursPerMonth*secondsPerHour<<10),
 				fmt.Sprintf("volumes of class %s: %s per GiB and month (%s) × %d MiB s / (1024 × 730 × 3600 s)",
 					of.name, of.price.Amount, of.price.Source, size)
 		})

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/wording"
 )
 
 // defaultTTL is the default of a Pool's emptyTTL. Nodes that stay without pods for longer are worth a change.
@@ -20,7 +21,7 @@ func (p *pool) recommendRemoval() []Recommendation {
 	if len(p.empty) == 0 {
 		return nil
 	}
-	count := fmt.Sprintf("%d of %s without pods", len(p.empty), formatCount(len(p.empty)+len(p.nodes), "node"))
+	count := fmt.Sprintf("%d of %s without pods", len(p.empty), wording.FormatCount(len(p.empty)+len(p.nodes), "node"))
 	ttl, err := time.ParseDuration(string(p.Spec.EmptyTTL))
 	if never := p.Spec.EmptyTTL == v1alpha1.Never; !never && (err != nil || ttl <= defaultTTL) {
 		p.limits = append(p.limits, fmt.Sprintf("%s: Karpenter deletes such nodes after emptyTTL %s, unless budgets of the Pool or the annotation "+
@@ -107,7 +108,7 @@ func (c *cluster) recommendSpot(p *pool) []Recommendation {
 	}
 	r := p.makeRecommendation(CapacityType, removed, placed)
 	r.Reason = fmt.Sprintf("%d of %s can be spot, at the present spot price: each workload has at least two pods", len(removed),
-		formatCount(onDemand, "on-demand node"))
+		wording.FormatCount(onDemand, "on-demand node"))
 	r.Change = p.formatChange(map[string]any{"instances": map[string]any{
 		"capacityTypes": append(slices.Clone(p.Spec.Instances.CapacityTypes), karpenterv1.CapacityTypeSpot)}})
 	r.Assumptions = append(r.Assumptions, assumeSpot, assumeStock, assumeOld)
@@ -162,7 +163,7 @@ func (p *pool) formatFit() string {
 
 // formatNodes returns the number and the type of the nodes.
 func (p *placement) formatNodes() string {
-	return fmt.Sprintf("%s of type %s", formatCount(len(p.nodes), "node"), p.name)
+	return fmt.Sprintf("%s of type %s", wording.FormatCount(len(p.nodes), "node"), p.name)
 }
 
 // formatTypes returns the numbers and the types of nodes.
@@ -179,11 +180,4 @@ func formatTypes(nodes []*node) string {
 		names[i] = fmt.Sprintf("%d %s", counts[name], name)
 	}
 	return strings.Join(names, " and ")
-}
-
-func formatCount(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

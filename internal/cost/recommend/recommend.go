@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
 	"croft.dev/croft/internal/cost/objects"
 	"croft.dev/croft/internal/cost/price"
@@ -81,9 +82,6 @@ type Recommendation struct {
 	removed []*node
 	placed  []*simulatedNode
 }
-
-// HoursPerMonth is the month of clouds' prices: a twelfth of 365 days.
-const HoursPerMonth = 730
 
 // minSavings is the minimum part of the cost, in percent, that a change of placed pods must save.
 const minSavings = 10
@@ -165,10 +163,10 @@ func isWorthwhile(after, before money.Amount) bool {
 func (p *pool) makeRecommendation(kind Kind, removed []*node, placed []*simulatedNode) Recommendation {
 	r := Recommendation{Kind: kind, Pool: p.Name, Tenants: listTenants(removed), Assumptions: []string{}, removed: removed, placed: placed}
 	for _, n := range removed {
-		r.MonthlySavings += n.hourly * HoursPerMonth
+		r.MonthlySavings += n.hourly * ledger.HoursPerMonth
 	}
 	for _, n := range placed {
-		r.MonthlySavings -= n.hourly * HoursPerMonth
+		r.MonthlySavings -= n.hourly * ledger.HoursPerMonth
 	}
 	return r
 }

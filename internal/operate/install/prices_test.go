@@ -263,7 +263,7 @@ func setRequests(pod *corev1.Pod) {
 }
 
 // BenchmarkPriceWarning measures the evaluation of the policy on prices for a new Deployment, with the API server's own
-// packages, next to a policy with a constant warning: most of the time is the API server's preparation.
+// packages, next to a policy with a constant warning.
 func BenchmarkPriceWarning(b *testing.B) {
 	var price admissionv1.Validation
 	for _, o := range install.PolicyObjects() {

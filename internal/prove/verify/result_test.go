@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 func TestBudgetWarnings(t *testing.T) {
 	const text = "Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': [budget] no"
 	for policy, want := range map[string]bool{"croft-budget-warnings": true, "croft-price-warnings": true, "croft-pods": false} {
-		if got := isBudgetWarning(fmt.Sprintf(text, policy, policy)); got != want {
+		if got := isCostWarning(fmt.Sprintf(text, policy, policy)); got != want {
 			t.Errorf("%s: got %t, want %t", policy, got, want)
 		}
 	}

@@ -208,7 +208,7 @@ func (r *Runner) sendAttack(ctx context.Context, a attack.Attack, m *member) Res
 		got := answer{}
 		ctx, warnings := warning.Record(ctx)
 		got.err = sendRequest(ctx, m.client, a.Request, object)
-		got.warnings = slices.DeleteFunc(warnings.List(), isBudgetWarning)
+		got.warnings = slices.DeleteFunc(warnings.List(), isCostWarning)
 		if r.answered != nil {
 			r.answered(a, object, got.err, got.warnings)
 		}
@@ -237,8 +237,8 @@ func isBeyondBudget(err error) bool {
 	return err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+install.BudgetsPolicy+"'")
 }
 
-// isBudgetWarning reports whether a warning is about a tenant's budget, or about a price.
-func isBudgetWarning(got string) bool {
+// isCostWarning reports whether a warning is about a tenant's budget or about a price.
+func isCostWarning(got string) bool {
 	return attack.IsCroftWarning(got) && slices.ContainsFunc([]string{install.BudgetWarningsPolicy, install.PriceWarningsPolicy}, func(policy string) bool {
 		return strings.Contains(got, "ValidatingAdmissionPolicy '"+policy+"'")
 	})

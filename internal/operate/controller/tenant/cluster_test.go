@@ -65,6 +65,7 @@ func testReadyTenant(f *fixture) {
 		f.Error("no RoleBinding or no NetworkPolicy")
 	}
 	f.AwaitEvent(shop, "Ready", "every wall is in force")
+	f.RefuseEvent(shop, "NamespaceCreated")
 }
 
 // testRefusedTenant declares objects that the API server would refuse. croft writes none of the

@@ -223,8 +223,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 
 	if len(division.Uncounted) > 0 {
 		// The watch on ResourceQuotas reconciles the tenant when it is counted.
-		if rest := c.memory.awaitCount(tenant.Name, last, c.clock.Now()); rest > 0 && isNew(object) && seen.unserved == nil {
-			seen.isBrief = true
+		if rest := c.memory.awaitCount(tenant.Name, last, c.clock.Now()); rest > 0 && hasNoVerdict(object) && seen.unserved == nil {
+			seen.awaitsCount = true
 			return reconcile.Result{RequeueAfter: rest}, nil
 		}
 		seen.probed = true
@@ -257,8 +257,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	return after, nil
 }
 
-// isNew reports whether croft has never reported whether the tenant's walls are enforced.
-func isNew(tenant *v1alpha1.Tenant) bool {
+// hasNoVerdict reports whether croft has never reported whether the tenant's walls are enforced.
+func hasNoVerdict(tenant *v1alpha1.Tenant) bool {
 	return meta.FindStatusCondition(tenant.Status.Conditions, v1alpha1.ConditionEnforced) == nil
 }
 

@@ -18,7 +18,7 @@ import (
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
 		reason, note := describeChange(change)
-		if isFirst := change.Action == apply.Created && isNew(tenant); reason != "" && !isFirst {
+		if isFirst := change.Action == apply.Created && hasNoVerdict(tenant); reason != "" && !isFirst {
 			event.Emit(c.recorder, tenant, corev1.EventTypeNormal, reason, "Apply", note)
 		}
 	}

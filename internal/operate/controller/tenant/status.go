@@ -46,9 +46,9 @@ type observation struct {
 	deleting bool
 	// finalizerRemoved reports whether the finalizer was removed.
 	finalizerRemoved bool
-	// isBrief reports that a new tenant waits for the count of its quota, which usually takes so little time that a
+	// awaitsCount reports that a new tenant waits for the count of its quota, which usually takes so little time that a
 	// status in between is not worth its request.
-	isBrief bool
+	awaitsCount bool
 	// maybeDeleted reports that the tenant may have been deleted. croft did nothing, so the
 	// status stays unchanged.
 	maybeDeleted        bool
@@ -63,7 +63,7 @@ func (s *observation) hasWritten() bool {
 // writeStatus writes the status after a reconcile that ended with err, and emits events. It
 // returns Ready if that has changed and is written.
 func (c *Controller) writeStatus(ctx context.Context, before, tenant *v1alpha1.Tenant, s *observation, err error) (*metav1.Condition, error) {
-	if s.finalizerRemoved || s.maybeDeleted || s.isBrief || c.retries.IsRacing(tenant.Name, err) {
+	if s.finalizerRemoved || s.maybeDeleted || s.awaitsCount || c.retries.IsRacing(tenant.Name, err) {
 		return nil, nil
 	}
 	s.computeStatus(tenant)

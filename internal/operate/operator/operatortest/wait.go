@@ -84,6 +84,20 @@ func (f *Fixture) AwaitDeletion(o client.Object) {
 	})
 }
 
+// RefuseEvent fails if an object has an event with a reason.
+func (f *Fixture) RefuseEvent(o client.Object, reason string) {
+	f.Helper()
+	var list eventsv1.EventList
+	if err := f.Client.List(f.Context(), &list); err != nil {
+		f.Fatal(err)
+	}
+	for _, e := range list.Items {
+		if e.Regarding.UID == o.GetUID() && e.Reason == reason {
+			f.Errorf("event %s: %s", reason, e.Note)
+		}
+	}
+}
+
 // AwaitEvent waits for an event about an object whose note contains a text.
 func (f *Fixture) AwaitEvent(o client.Object, reason, note string) {
 	f.Helper()
