@@ -1,17 +1,14 @@
 package report
 
 import (
-	"encoding/xml"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/declare/picture/picturetest"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/cost.svg again")
@@ -25,38 +22,12 @@ func makeLine(name string, cost, idle money.Amount) *Line {
 	return &Line{Name: name, Cost: cost, Idle: idle, Total: cost + idle}
 }
 
-// expectWellFormed expects XML with one root.
-func expectWellFormed(t *testing.T, svg string) {
-	t.Helper()
-	decoder := xml.NewDecoder(strings.NewReader(svg))
-	for {
-		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatalf("%v: %s", err, svg)
-		}
-	}
-}
-
 // TestPicture compares docs/reference/cost.svg with the picture of an example.
 func TestPicture(t *testing.T) {
 	shop, bank, platform, idle := makeLine("shop", 412_300_000, 121_900_000), makeLine("bank", 230_150_000, 64_000_000), makeLine("(platform)", 51_200_000, 22_800_000), makeLine("(idle)", 0, 31_700_000)
 	shop.Estimated, bank.UnknownSeconds = 1, 3600
 	got := RenderSVG(makeReport(shop, bank, platform, idle))
-	const path = "../../../docs/reference/cost.svg"
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is stale: run `go test ./internal/cost/report -update`, and look at it", path)
-	}
-	expectWellFormed(t, got)
+	picturetest.ExpectFile(t, got, "../../../docs/reference/cost.svg", *update)
 	for _, text := range []string{">~534.20</text>", ">294.15 + ?</text>", ">cost 412.300000</title>", ">idle 31.700000</title>"} {
 		if !strings.Contains(got, text) {
 			t.Errorf("no %s", text)
@@ -85,7 +56,7 @@ func TestPictures(t *testing.T) {
 		"hostile": {[]*Line{hidden}, ">0.0003 + -</text>", "<script>"},
 	} {
 		got := RenderSVG(makeReport(c.lines...))
-		expectWellFormed(t, got)
+		picturetest.ExpectWellFormed(t, got)
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.forbidden) {
 			t.Errorf("%s: no %q, or %q: %s", name, c.want, c.forbidden, got)
 		}

@@ -2,11 +2,9 @@ package latency_test
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"croft.dev/croft/internal/declare/picture/picturetest"
 	"croft.dev/croft/internal/diagnose/latency"
 )
 
@@ -62,35 +61,10 @@ func appendItem[T any](to *[]T, item []byte) error {
 // TestPicture compares docs/reference/latency.svg with the picture of the example.
 func TestPicture(t *testing.T) {
 	got := latency.RenderSVG(latency.Build(readNodes(t), latency.Options{}))
-	const path = "../../../docs/reference/latency.svg"
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s is stale: run `go test ./internal/diagnose/latency -update`, and look at it", path)
-	}
-	expectWellFormed(t, got)
+	picturetest.ExpectFile(t, got, "../../../docs/reference/latency.svg", *update)
 	for _, d := range latency.Definitions() {
 		if d.Lane != latency.Totals && !strings.Contains(got, d.Phase.Title()+": "+d.Description+"</text>") {
 			t.Errorf("the legend does not explain %s", d.Phase)
-		}
-	}
-}
-
-func expectWellFormed(t *testing.T, svg string) {
-	t.Helper()
-	decoder := xml.NewDecoder(strings.NewReader(svg))
-	for {
-		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatalf("it is no XML: %v", err)
 		}
 	}
 }
@@ -102,7 +76,7 @@ func TestPictureEscapes(t *testing.T) {
 		o.Claims[i].Labels[corev1.LabelTopologyZone] = "</text><script>alert(1)</script>\u202e\x00&"
 	}
 	got := latency.RenderSVG(latency.Build(o, latency.Options{}))
-	expectWellFormed(t, got)
+	picturetest.ExpectWellFormed(t, got)
 	if strings.Contains(got, "<script") || strings.ContainsAny(got, "\u202e\x00") {
 		t.Error("a label became a part of the picture")
 	}
@@ -110,7 +84,7 @@ func TestPictureEscapes(t *testing.T) {
 
 // TestPictureOfMany draws no nodes, and more nodes than a picture shows.
 func TestPictureOfMany(t *testing.T) {
-	expectWellFormed(t, latency.RenderSVG(nil))
+	picturetest.ExpectWellFormed(t, latency.RenderSVG(nil))
 	var many []latency.Timeline
 	for i := range 60 {
 		start := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
@@ -120,7 +94,7 @@ func TestPictureOfMany(t *testing.T) {
 		}})
 	}
 	got := latency.RenderSVG(many)
-	expectWellFormed(t, got)
+	picturetest.ExpectWellFormed(t, got)
 	if !strings.Contains(got, "the slowest 40 of 60 nodes") || !strings.Contains(got, "node-20-") ||
 		strings.Contains(got, "node-19-") {
 		t.Error("the picture does not show the slowest 40")
@@ -134,7 +108,7 @@ func TestPictureOfMany(t *testing.T) {
 // networks.
 func TestPictureOfPlainNodes(t *testing.T) {
 	got := latency.RenderSVG(latency.Build(*newObjects(), latency.Options{}))
-	expectWellFormed(t, got)
+	picturetest.ExpectWellFormed(t, got)
 	for _, d := range latency.Definitions() {
 		explained := strings.Contains(got, d.Phase.Title()+": "+d.Description)
 		if explained == d.IsWide() && d.Lane != latency.Totals {
