@@ -200,7 +200,7 @@ func (o *costOptions) run(ctx context.Context, a *app) error {
 	}
 	err := o.runOnce(ctx, a)
 	var hidden hiddenLists
-	if !errors.As(err, &hidden) || o.explain || o.recommendations || o.bill != "" || o.prices != "" || o.metrics != "" {
+	if !errors.As(err, &hidden) || !o.suitsMembers() {
 		return err
 	}
 	proxied := *o
@@ -211,6 +211,11 @@ func (o *costOptions) run(ctx context.Context, a *app) error {
 		return answer
 	}
 	return err // the server is not croft proxy, or it has no ledger
+}
+
+// suitsMembers reports whether a ledger has the figures that the flags ask for, for members of a tenant.
+func (o *costOptions) suitsMembers() bool {
+	return !o.explain && !o.recommendations && !o.budgets && o.bill == "" && o.prices == "" && o.metrics == ""
 }
 
 func (o *costOptions) runOnce(ctx context.Context, a *app) error {

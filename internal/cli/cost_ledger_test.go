@@ -186,7 +186,7 @@ func TestLedgerFlags(t *testing.T) {
 		serving + " --prices nowhere":   "--prices: open nowhere: no such file",
 		serving + " --prices " + bad:    `the text "cheap": must be a number`,
 		serving + " --log-level louder": "is no level",
-		serving + " --authentication-config " + writeConfig(t, "apiVersion: v1\nkind: Pod\n"):                                                                         "no kind \"Pod\"",
+		serving + " --authentication-config " + writeConfig(t, "apiVersion: v1\nkind: Pod\n"):                                                         "no kind \"Pod\"",
 		"proxy --authentication-config " + writeConfig(t, emptyAuthentication) + " --tls-cert-file a --tls-private-key-file b --ledger http://ledger": "croft: --ledger http://ledger: write an https URL",
 		"proxy --authentication-config a --tls-cert-file a --tls-private-key-file b --ledger-ca-file c":                                               "--ledger-ca-file has no effect here: it is for --ledger",
 	} {

@@ -25,8 +25,8 @@ the setup.
 Users send their own tokens of the cluster. Who may get costs.croft.dev in a namespace
 reads the cost of its tenant; who may do so in the whole cluster reads everything. In pools
 that several tenants may use, a tenant does not see idle cost: it would reveal the cost of
-others. With --authentication-config, the ledger also accepts the tokens of identity providers
-that croft proxy accepts, but not the API server.
+others. With --authentication-config, the ledger also accepts the tokens of the identity
+providers of croft proxy, which the API server need not know.
 
 Hours are stored in --data-dir for 35 days, and days for 13 months. The current hour is
 visible within a minute. An hour is final ten minutes after its end. The process may be
