@@ -18,6 +18,7 @@ import (
 	"croft.dev/croft/hack/internal/samples"
 	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/declare/scheme"
+	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/rules/attack"
 	"croft.dev/croft/internal/test/sandbox"
 )
@@ -80,7 +81,7 @@ func measureKarpenter(ctx context.Context, b *bench) ([]comparison, error) {
 		}
 		sizes := listLoopSizes(b.pools)
 		for i := range sizes {
-			printProgress("karpenter: %d pools", sizes[i])
+			printProgress("karpenter: %s", wording.FormatCount(sizes[i], "pool"))
 			r, err := l.observeSize(ctx, sizes[:i+1])
 			if err != nil {
 				return fmt.Errorf("%d pools: %w", sizes[i], err)
@@ -219,9 +220,9 @@ func compareLoops(results []loopResult) []comparison {
 	var rows []comparison
 	for _, r := range results {
 		first := results[0]
-		base := fmt.Sprintf("compared with %d pool", first.Pools)
+		base := "compared with " + wording.FormatCount(first.Pools, "pool")
 		rows = append(rows, comparison{
-			Name: fmt.Sprintf("pod to NodeClaim, %d pools", r.Pools), Unit: inSeconds, Raw: r,
+			Name: "pod to NodeClaim, " + wording.FormatCount(r.Pools, "pool"), Unit: inSeconds, Raw: r,
 			Croft: samples.Median(r.Claims), Alternative: samples.Median(first.Claims),
 			Note: fmt.Sprintf("%s; medians of %d pods, one after the other; maximum %s; Karpenter waits 500 ms for more pods, which is included",
 				base, len(r.Claims), formatPercentile(100, r.Claims)),
