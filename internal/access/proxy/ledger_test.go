@@ -69,8 +69,15 @@ func startLedger(t *testing.T) *ledgerCluster {
 	return l
 }
 
+// answer is a response whose body has been read.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
 // send sends a request line and header lines unchanged, and returns the response with its body.
-func (l *ledgerCluster) send(t *testing.T, line string, headers ...string) (*http.Response, string, error) {
+func (l *ledgerCluster) send(t *testing.T, line string, headers ...string) (answer, error) {
 	t.Helper()
 	l.toLedger, l.toServer = nil, nil
 	c, err := tls.Dial("tcp", l.proxy.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
@@ -89,7 +96,7 @@ func (l *ledgerCluster) send(t *testing.T, line string, headers ...string) (*htt
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	return response, string(body), err
+	return answer{response.StatusCode, response.Header, string(body)}, err
 }
 
 // expectOnly fails if the ledger's request has another path or query, or any header but the token and the headers
@@ -185,9 +192,9 @@ func TestLedgerAttacks(t *testing.T) {
 		{"an upgrade to h2c", get(costsPath), 400, nowhere, []string{janes, "Connection: Upgrade", "Upgrade: h2c"}},
 		{"a body", get(costsPath), 200, toLedger, []string{janes, "Content-Length: 0", "Expect: 100-continue", "Range: bytes=0-1", "X-Any: 1"}},
 	} {
-		response, body, err := l.send(t, c.line, c.headers...)
-		if err != nil || response.StatusCode != c.status {
-			t.Errorf("%s: status %d, want %d: %s %v", c.about, response.StatusCode, c.status, body, err)
+		got, err := l.send(t, c.line, c.headers...)
+		if err != nil || got.status != c.status {
+			t.Errorf("%s: status %d, want %d: %s %v", c.about, got.status, c.status, got.body, err)
 		}
 		if c.to == toLedger {
 			token := "janes"
@@ -215,8 +222,8 @@ func TestLedgerQueries(t *testing.T) {
 		"?":                                   "",
 		"?by=pool#/v1/metrics":                "?by=pool",
 	} {
-		if response, body, err := l.send(t, "GET "+costsPath+query, janes); err != nil || response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s %v", query, response.StatusCode, body, err)
+		if got, err := l.send(t, "GET "+costsPath+query, janes); err != nil || got.status != http.StatusOK {
+			t.Errorf("%s: %d %s %v", query, got.status, got.body, err)
 		}
 		l.expectOnly(t, query, "janes", "/base/v1/costs"+want)
 	}
@@ -226,8 +233,8 @@ func TestLedgerQueries(t *testing.T) {
 func TestLedgerResources(t *testing.T) {
 	l := startLedger(t)
 	for _, path := range []string{server.Path, server.ChargesPath, server.HistoryPath} {
-		if response, body, err := l.send(t, "GET "+LedgerPath+path, janes); err != nil || response.StatusCode != http.StatusOK || body != "costs" {
-			t.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
+		if got, err := l.send(t, "GET "+LedgerPath+path, janes); err != nil || got.status != http.StatusOK || got.body != "costs" {
+			t.Errorf("%s: %d %s %v", path, got.status, got.body, err)
 		}
 		l.expectOnly(t, path, "janes", "/base"+path)
 	}
@@ -245,11 +252,11 @@ func TestLedgerAnswers(t *testing.T) {
 			}
 			w.WriteHeader(status)
 		}
-		response, body, err := l.send(t, "GET "+costsPath, janes)
-		if err != nil || response.StatusCode != want || response.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%d: %d %s %v", status, response.StatusCode, body, err)
+		got, err := l.send(t, "GET "+costsPath, janes)
+		if err != nil || got.status != want || got.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%d: %d %s %v", status, got.status, got.body, err)
 		}
-		for name, values := range response.Header {
+		for name, values := range got.header {
 			if !slices.Contains([]string{"Content-Type", "Content-Length", "Date", "Cache-Control", "X-Content-Type-Options", "Audit-Id", "Connection"}, name) ||
 				name == "Cache-Control" && !slices.Equal(values, []string{"no-store"}) {
 				t.Errorf("%d: the client received %s: %v", status, name, values)
@@ -260,8 +267,8 @@ func TestLedgerAnswers(t *testing.T) {
 		_, _ = fmt.Fprint(w, strings.Repeat("costs\n", 1<<14))
 		panic(http.ErrAbortHandler)
 	}
-	if response, body, err := l.send(t, "GET "+costsPath, janes); err == nil {
-		t.Errorf("an answer that ends early has status %d and %d bytes, and no error", response.StatusCode, len(body))
+	if got, err := l.send(t, "GET "+costsPath, janes); err == nil {
+		t.Errorf("an answer that ends early has status %d and %d bytes, and no error", got.status, len(got.body))
 	}
 }
 

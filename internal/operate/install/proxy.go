@@ -25,8 +25,9 @@ const (
 
 const (
 	// AuthenticationName is the name of the volume with the AuthenticationConfiguration, which croft ledger may have,
-	// too, and AuthenticationFlag the beginning of the argument for it.
+	// too.
 	AuthenticationName = "authentication"
+	// AuthenticationFlag is the prefix of the argument with the file of the AuthenticationConfiguration.
 	AuthenticationFlag = "--authentication-config="
 	authenticationDir  = "/etc/croft/authentication"
 	authenticationFile = authenticationDir + "/" + AuthenticationName + ".yaml"
