@@ -235,9 +235,9 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	}
 	// The status may lack the engine although the walls were observed to be enforced: that
 	// write may have failed or lost a race.
-	if seen.wasInPlace && last.enforced && !seen.hasWritten() && object.Status.Placement == snapshot.Platform.Placement {
+	if last.enforced == seen.entry.RulesRevision && !seen.hasWrittenRules() && object.Status.Placement == snapshot.Platform.Placement {
 		seen.enforced, seen.caveat = true, c.probe.Caveat()
-		c.memory.remember(tenant.Name, last)
+		c.memory.remember(tenant.Name, wallState{revision: seen.entry.Revision, enforced: last.enforced})
 		return after, nil
 	}
 	seen.probed = true
@@ -250,7 +250,11 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 			return reconcile.Result{}, err
 		}
 	}
-	c.memory.remember(tenant.Name, wallState{revision: seen.entry.Revision, enforced: seen.enforced})
+	state := wallState{revision: seen.entry.Revision}
+	if seen.enforced {
+		state.enforced = seen.entry.RulesRevision
+	}
+	c.memory.remember(tenant.Name, state)
 	if !seen.enforced {
 		return reconcile.Result{RequeueAfter: seen.getProbeDelay(c.clock.Now())}, nil
 	}
