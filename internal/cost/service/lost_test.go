@@ -3,6 +3,7 @@ package service_test
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -100,6 +101,10 @@ func TestLostVolume(t *testing.T) {
 		}
 		if last, err := s.FindLast(); err != nil || last.Before(end) {
 			return fmt.Sprint(last, err)
+		}
+		// A process that has read all objects writes its journal. Earlier, it would end with an error.
+		if journals, err := filepath.Glob(filepath.Join(other, "journal", "*")); err != nil || len(journals) == 0 {
+			return fmt.Sprint("no journal ", err)
 		}
 		return ""
 	})
