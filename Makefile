@@ -277,6 +277,10 @@ bench-objects: build ## Measure declared objects and copied Secrets of 1,000 ten
 bench-neighbours: build ## Measure the work of a tenant during floods by another, with and without croft; a quarter of an hour, or FLAGS="-floods lists -phase 3s"
 	@$(GO) run ./hack/bench -only neighbours $(FLAGS)
 
+.PHONY: bench-karpenter
+bench-karpenter: build ## Measure Karpenter's scheduling with 20, 100 and 500 pools beside one pool; minutes, or FLAGS="-pools 20"
+	@$(GO) run ./hack/bench -only karpenter -pools 500 $(FLAGS)
+
 .PHONY: bench-scale
 bench-scale: build ## Measure the operator and all commands with 5,000 tenants, beside their targets and a bare client; an hour or more, or FLAGS="-tenants 200 -pools 3"
 	@$(GO) run ./hack/bench -only scale -tenants 5000 $(FLAGS)

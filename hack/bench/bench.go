@@ -30,7 +30,7 @@ type bench struct {
 
 	// headlamp is the directory of a built Headlamp, or "".
 	headlamp string
-	// pools is the number of pools of the measurement scale.
+	// pools is the number of pools of the measurement scale, and the largest of the measurement karpenter.
 	pools int
 
 	// settled is the cluster of the measurements steady and memory. It is nil until one of them

@@ -58,22 +58,26 @@ type flood struct {
 	prepare func(context.Context, *flooder)
 	// act sends some requests, and is called again and again. It may be nil.
 	act func(context.Context, *flooder) error
+	// named means that `croft doctor` can name the tenant: enough of its pods or of its service accounts' requests wait.
+	named bool
+	// stored means that the flood fills etcd, whose size is measured.
+	stored bool
 }
 
 // floods are all floods. The last one uses much of etcd's space.
 var floods = []flood{
-	{"lists", "64 clients list everything in their namespace, of which 20 MB are ConfigMaps", 64, fillLists, listEverything},
-	{"accounts", "the same by 64 service accounts", 64, prepareAccount, listAsAccount},
-	{"watches", fmt.Sprintf("%d watches, which report %d changes a second", floodWatches, time.Second/watchInterval), 40, openManyWatches, changeWatched},
-	{"configmaps", "16 clients create and delete ConfigMaps", 16, nil, churnConfigMaps},
-	{"pods", fmt.Sprintf("pending pods up to the quota, or %d, that no node can run", floodPods), 16, createPendingPods, nil},
-	{"events", "16 clients write events", 16, nil, writeEvent},
-	{"leases", fmt.Sprintf("64 clients renew %d Leases", floodLeases), 64, createLeases, renewLease},
-	{"jobs", "16 clients create Jobs, each of which fails after a second", 16, nil, createFailingJob},
-	{"owners", "16 clients create ConfigMaps whose owner does not exist", 16, nil, createOrphan},
-	{"scalers", fmt.Sprintf("%d HorizontalPodAutoscalers with ten metrics", floodScalers), 10, createScalers, nil},
-	{"services", "16 clients create and delete Services", 16, nil, churnServices},
-	{"sizes", fmt.Sprintf("8 clients write up to %d ConfigMaps of the maximum size again and again", largeObjects), 8, fillLargest, rewriteLargest},
+	{name: "lists", summary: "64 clients list everything in their namespace, of which 20 MB are ConfigMaps", clients: 64, prepare: fillLists, act: listEverything},
+	{name: "accounts", summary: "the same by 64 service accounts", clients: 64, prepare: prepareAccount, act: listAsAccount, named: true},
+	{name: "watches", summary: fmt.Sprintf("%d watches, which report %d changes a second", floodWatches, time.Second/watchInterval), clients: 40, prepare: openManyWatches, act: changeWatched},
+	{name: "configmaps", summary: "16 clients create and delete ConfigMaps", clients: 16, act: churnConfigMaps},
+	{name: "pods", summary: fmt.Sprintf("pending pods up to the quota, or %d, that no node can run", floodPods), clients: 16, prepare: createPendingPods, named: true},
+	{name: "events", summary: "16 clients write events", clients: 16, act: writeEvent},
+	{name: "leases", summary: fmt.Sprintf("64 clients renew %d Leases", floodLeases), clients: 64, prepare: createLeases, act: renewLease},
+	{name: "jobs", summary: "16 clients create Jobs, each of which fails after a second", clients: 16, act: createFailingJob},
+	{name: "owners", summary: "16 clients create ConfigMaps whose owner does not exist", clients: 16, act: createOrphan},
+	{name: "scalers", summary: fmt.Sprintf("%d HorizontalPodAutoscalers with ten metrics", floodScalers), clients: 10, prepare: createScalers},
+	{name: "services", summary: "16 clients create and delete Services", clients: 16, act: churnServices},
+	{name: "sizes", summary: fmt.Sprintf("8 clients write up to %d ConfigMaps of the maximum size again and again", largeObjects), clients: 8, prepare: fillLargest, act: rewriteLargest, stored: true},
 }
 
 // chooseFloods returns the floods of a list of names, or all.

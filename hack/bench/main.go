@@ -46,6 +46,8 @@
 //   - objects, by `make bench-objects` or -only objects: five declared objects in the namespaces of all
 //     tenants, compared with a client that writes the same objects; croft's writes for each object; and the
 //     time until a changed object, and a changed Secret, are in all namespaces, compared with targets.
+//   - karpenter, by `make bench-karpenter` or -only karpenter: the time from a pod to its NodeClaim, and Karpenter's
+//     scheduling loop, with 20, 100 and 500 pools, compared with one pool in the same cluster.
 //
 // Every cluster is a separate sandbox, which is stopped at the end, after a failure and on an
 // interrupt. It needs Linux: data about processes is read from /proc.
@@ -90,7 +92,7 @@ var measurements = []measurement{
 }
 
 // onRequest are measurements that run only with -only.
-var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}, {"scale", measureScale}, {"objects", measureObjects}}
+var onRequest = []measurement{{"proxy", measureProxy}, {"dashboard", measureDashboard}, {"cost", measureCost}, {"neighbours", measureNeighbours}, {"scale", measureScale}, {"objects", measureObjects}, {"karpenter", measureKarpenter}}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -122,7 +124,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&b.bare, "bare", true, "neighbours: measure the same floods in a cluster without croft")
 	flag.StringVar(&b.headlamp, "headlamp", "", "dashboard: directory of Headlamp's sources, built by its `make backend frontend`, to compare with")
 	flag.IntVar(&b.controllerQPS, "controller-qps", 0, "neighbours: kube-controller-manager's requests a second, such as its own default of 20 (default: the sandbox's)")
-	flag.IntVar(&b.pools, "pools", 20, "scale: how many pools the tenants are distributed among")
+	flag.IntVar(&b.pools, "pools", 20, "scale: how many pools the tenants are distributed among; karpenter: the largest number of pools")
 	flag.Parse()
 
 	chosen, err := chooseMeasurements(*only)

@@ -92,6 +92,9 @@ type floodResult struct {
 	After   phase  `json:"after"`
 	// Requests are the flood's.
 	Requests *requestCount `json:"requests"`
+	// Naming and Storage are nil, unless they are measured during this flood.
+	Naming  *naming  `json:"naming,omitempty"`
+	Storage *storage `json:"storage,omitempty"`
 }
 
 // observeFloods runs the floods in a new cluster. croft is the path of a binary, or "" for a cluster without
@@ -103,7 +106,7 @@ func (b *bench) observeFloods(ctx context.Context, croft string) (results []floo
 	}
 	err = withSandbox(ctx, sandbox.Options{Croft: croft, ControllerQPS: b.controllerQPS}, func(c *sandbox.Cluster) error {
 		printProgress("neighbours: a cluster %s", where)
-		n, err := b.newNeighbours(ctx, c, croft != "")
+		n, err := b.newNeighbours(ctx, c, croft)
 		if err != nil {
 			return err
 		}
@@ -114,7 +117,7 @@ func (b *bench) observeFloods(ctx context.Context, croft string) (results []floo
 		for _, f := range b.floods {
 			printProgress("neighbours: %s, %s", f.name, where)
 			r := floodResult{Flood: f.name, Summary: f.summary, Before: alone}
-			if r.During, r.Requests, err = n.observeFlood(ctx, f); err != nil {
+			if err := n.observeFlood(ctx, f, &r); err != nil {
 				return fmt.Errorf("%s, %s: %w", f.name, where, err)
 			}
 			if alone, err = n.observeAlone(ctx); err != nil {
@@ -133,6 +136,9 @@ type neighbours struct {
 	config *rest.Config
 	admin  client.Client
 	phase  time.Duration
+	// croft and kubeconfig are the paths of a binary and of the administrator's kubeconfig. croft is "" in a cluster
+	// without croft.
+	croft, kubeconfig string
 	// poolKey is the key of the label and of the taint of a team's nodes. It is "" if croft places the pods.
 	poolKey string
 	// mostBytes is the length of the text in the largest ConfigMap that a team can create, and written the
@@ -143,13 +149,13 @@ type neighbours struct {
 	flooders  []*flooder
 }
 
-func (b *bench) newNeighbours(ctx context.Context, c *sandbox.Cluster, withCroft bool) (*neighbours, error) {
-	n := &neighbours{config: removeRateLimit(c.Config), phase: b.phase, mostBytes: largestText}
+func (b *bench) newNeighbours(ctx context.Context, c *sandbox.Cluster, croft string) (*neighbours, error) {
+	n := &neighbours{config: removeRateLimit(c.Config), phase: b.phase, croft: croft, kubeconfig: c.Kubeconfig, mostBytes: largestText}
 	var err error
 	if n.admin, err = client.New(n.config, client.Options{Scheme: scheme.New()}); err != nil {
 		return nil, err
 	}
-	if withCroft {
+	if croft != "" {
 		err = withFiles(func(paths []string) error {
 			return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "-f", paths[0])
 		}, neighboursText)
@@ -236,18 +242,25 @@ func (n *neighbours) observeAlone(ctx context.Context) (phase, error) {
 	return alone, alone.check()
 }
 
-// observeFlood measures the victim during a flood, and deletes the flood's objects.
-func (n *neighbours) observeFlood(ctx context.Context, f flood) (phase, *requestCount, error) {
+// observeFlood measures the victim during a flood, and deletes the flood's objects. `croft doctor` runs before the
+// victim is measured, because it is load, too.
+func (n *neighbours) observeFlood(ctx context.Context, f flood, r *floodResult) (err error) {
 	for len(n.flooders) < f.clients {
 		u, err := n.newFlooder(len(n.flooders))
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		n.flooders = append(n.flooders, u)
 	}
+	if f.stored {
+		r.Storage = &storage{}
+		if r.Storage.Before, err = n.readStorage(ctx); err != nil {
+			return err
+		}
+	}
 	flooding, stop := context.WithCancel(ctx)
 	defer stop()
-	sent := &requestCount{}
+	start, sent := time.Now(), &requestCount{}
 	var running, preparing sync.WaitGroup
 	preparing.Add(f.clients)
 	for _, u := range n.flooders[:f.clients] {
@@ -258,19 +271,25 @@ func (n *neighbours) observeFlood(ctx context.Context, f flood) (phase, *request
 		preparing.Wait()
 		close(inForce)
 	}()
+	if f.named && n.croft != "" {
+		r.Naming = n.awaitNaming(ctx, start)
+	}
 	select {
 	case <-inForce:
 	case <-time.After(prepareTimeout):
 		printProgress("neighbours: %s still grows", f.name)
 	case <-ctx.Done():
 	}
-	during := n.victim.observe(ctx, n.phase)
+	r.During, r.Requests = n.victim.observe(ctx, n.phase), sent
+	if f.stored {
+		r.Storage.After, err = n.readStorage(ctx)
+	}
 	stop()
 	running.Wait()
-	if err := errors.Join(ctx.Err(), sent.check()); err != nil {
-		return nil, nil, err
+	if err := errors.Join(ctx.Err(), sent.check(), err); err != nil {
+		return err
 	}
-	return during, sent, n.cleanUp(ctx)
+	return n.cleanUp(ctx)
 }
 
 // cleanUp deletes the flood's objects, and all events, and waits until they are deleted.
@@ -345,6 +364,11 @@ func compareFloods(with, without []floodResult) []comparison {
 				rows = append(rows, row)
 			}
 		}
+		var bare *floodResult
+		if i < len(without) {
+			bare = &without[i]
+		}
+		rows = slices.Concat(rows, r.compareNaming(), r.compareStorage(bare))
 	}
 	return rows
 }

@@ -61,16 +61,25 @@ func findOperator(ctx context.Context, c *sandbox.Cluster) (*operator, error) {
 }
 
 func readOperator(pid int) (*operator, error) {
+	address, err := readArgument(pid, "--metrics-addr")
+	if err != nil {
+		return nil, err
+	}
+	return &operator{pid: pid, metrics: "http://" + address + "/metrics"}, nil
+}
+
+// readArgument returns the value of an argument of a process, such as --metrics-addr.
+func readArgument(pid int, name string) (string, error) {
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
-		return nil, fmt.Errorf("the operator's arguments: %w", err)
+		return "", err
 	}
 	for arg := range strings.SplitSeq(string(args), "\x00") {
-		if address, ok := strings.CutPrefix(arg, "--metrics-addr="); ok {
-			return &operator{pid: pid, metrics: "http://" + address + "/metrics"}, nil
+		if value, ok := strings.CutPrefix(arg, name+"="); ok {
+			return value, nil
 		}
 	}
-	return nil, fmt.Errorf("process %d has no --metrics-addr argument", pid)
+	return "", fmt.Errorf("process %d has no argument %s", pid, name)
 }
 
 // countRequests returns the number of requests that the operator has sent to the API server, by

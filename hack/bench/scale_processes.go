@@ -9,7 +9,7 @@ import (
 )
 
 // scaleProcesses are the components of the sandbox whose memory and CPU time are measured.
-var scaleProcesses = []string{operatorComponent, "kube-apiserver", "etcd", "kube-controller-manager", "karpenter"}
+var scaleProcesses = []string{operatorComponent, "kube-apiserver", "etcd", "kube-controller-manager", karpenterComponent}
 
 // usage is the memory and the CPU time of a process.
 type usage struct {

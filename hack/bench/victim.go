@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -113,14 +114,15 @@ func (v *victim) rollOut(ctx context.Context) (float64, error) {
 		if err := v.client.Create(ctx, pod); err != nil {
 			return err
 		}
-		return v.awaitRunning(ctx, pod)
+		return awaitRunning(ctx, v.client, pod)
 	})
 	v.deletePod(ctx, pod)
 	return took, err
 }
 
-func (v *victim) awaitRunning(ctx context.Context, pod *corev1.Pod) error {
-	changes, err := v.client.Watch(ctx, &corev1.PodList{}, &client.ListOptions{
+// awaitRunning waits until a pod that was just created is Running.
+func awaitRunning(ctx context.Context, c client.WithWatch, pod *corev1.Pod) error {
+	changes, err := c.Watch(ctx, &corev1.PodList{}, &client.ListOptions{
 		Namespace: pod.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name),
 		Raw: &metav1.ListOptions{ResourceVersion: pod.ResourceVersion},
 	})
@@ -128,12 +130,13 @@ func (v *victim) awaitRunning(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	defer changes.Stop()
-	for change := range changes.ResultChan() {
-		if o, ok := change.Object.(*corev1.Pod); ok && o.Status.Phase == corev1.PodRunning {
-			return nil
-		}
+	if err := awaitEvent(ctx, changes, func(e watch.Event) bool {
+		o, ok := e.Object.(*corev1.Pod)
+		return ok && o.Status.Phase == corev1.PodRunning
+	}); err != nil {
+		return fmt.Errorf("wait until a pod is Running: %w", err)
 	}
-	return errors.Join(errors.New("the watch of a pod ended before the pod was Running"), ctx.Err())
+	return nil
 }
 
 // deletePod deletes a pod, if it was created. A pod that remains only makes the list longer.

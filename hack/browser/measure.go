@@ -117,7 +117,7 @@ func openMeasured(ctx context.Context, l pageRequest, script string) error {
 	if response.Status >= 400 {
 		return fmt.Errorf("status %d", response.Status)
 	}
-	_, err = chromedp.Call(ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: added.Identifier})
+	_, err = chromedp.Call(ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams(added))
 	return err
 }
 

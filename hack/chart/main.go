@@ -61,7 +61,7 @@ func generate(args []string) error {
 // listObjects returns the objects of an installation and the objects of an upgrade's hooks.
 func listObjects() (all, hooks []unstructured.Unstructured, err error) {
 	objects, err := install.Objects(install.Options{
-		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true,
+		Image: imageMark, Roles: []string{roleMark}, Authentication: authenticationMark, ProxyLedger: true, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true,
 		PluginsNamespace: pluginsMark, PluginsLabels: pluginsMark,
 		VerifySchedule: scheduleMark,
 		CopySecrets:    true, Secrets: []estate.SecretCopy{{Name: copyMark, Source: sourceMark}},

@@ -230,9 +230,13 @@ func (p *page) replaceWorkload(o *unstructured.Unstructured, of *workload) {
 	}
 	switch {
 	case o.GetName() == install.AgentName:
-		p.wrapJournal(pod)
+		p.wrapMounted(".Values.agent.journal", pod, install.JournalName, "--"+install.JournalName+"=")
 	case o.GetKind() == "Deployment" && values == ".Values.operator":
 		p.wrapLedger(pod)
+	case o.GetName() == proxyName:
+		p.wrapMounted(".Values.proxy.ledger", pod, install.LedgerMount, install.LedgerFlag)
+	case o.GetName() == install.LedgerName:
+		p.wrapMounted("and .Values.proxy.authenticationConfig .Values.proxy.ledger", pod, install.AuthenticationName, install.AuthenticationFlag)
 	}
 }
 
@@ -246,16 +250,15 @@ func (p *page) replacePlugins(args []any) []any {
 	}))
 }
 
-// wrapJournal makes the volume, the mount and the argument for the node's journal depend on a
-// value.
-func (p *page) wrapJournal(pod map[string]any) {
+// wrapMounted puts a volume, its mount and the arguments that begin with a flag behind a condition.
+func (p *page) wrapMounted(condition string, pod map[string]any, volume, flag string) {
 	c := pod["containers"].([]any)[0].(map[string]any)
 	for _, list := range []any{pod["volumes"], c["volumeMounts"], c["args"]} {
-		p.wrapElements(".Values.agent.journal", list.([]any), func(element any) bool {
+		p.wrapElements(condition, list.([]any), func(element any) bool {
 			if argument, is := element.(string); is {
-				return strings.HasPrefix(argument, "--"+install.JournalName+"=")
+				return strings.HasPrefix(argument, flag)
 			}
-			return element.(map[string]any)["name"] == install.JournalName
+			return element.(map[string]any)["name"] == volume
 		})
 	}
 }

@@ -70,6 +70,10 @@ func buildValuesSchema(kinds map[string]map[string]any) (map[string]any, error) 
 			})),
 			"proxy": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
 				"authenticationConfig": newStringSchema("An AuthenticationConfiguration (apiserver.config.k8s.io); no proxy if empty."),
+				"ledger": map[string]any{
+					"type":        "boolean",
+					"description": "Whether the proxy forwards requests for costs to croft ledger, which then accepts the tokens that the proxy accepts. It needs cost.enabled.",
+				},
 			})),
 			"dashboard": newClosedSchema(mergeSchemas(buildPodSchema(), map[string]any{
 				"enabled": map[string]any{"type": "boolean", "description": "Whether croft dashboard runs."},

@@ -113,9 +113,9 @@ type namedList struct {
 }
 
 // readLists reads lists in all namespaces. A kind that the cluster does not serve has no objects.
-// The error names all lists that the caller may not read.
+// The error is hiddenLists if the caller may not read some.
 func readLists(ctx context.Context, c client.Reader, lists []namedList) error {
-	var hidden []string
+	var hidden hiddenLists
 	for _, l := range lists {
 		switch err := c.List(ctx, l.list); {
 		case apierrors.IsForbidden(err):
@@ -125,10 +125,17 @@ func readLists(ctx context.Context, c client.Reader, lists []namedList) error {
 		}
 	}
 	if len(hidden) > 0 {
-		return fmt.Errorf("you may not read %s: ask a platform admin for the right to list them in all namespaces",
-			strings.Join(hidden, ", "))
+		return hidden
 	}
 	return nil
+}
+
+// hiddenLists are the names of lists that the caller may not read.
+type hiddenLists []string
+
+// Error names all lists, so that one request to a platform admin is enough.
+func (h hiddenLists) Error() string {
+	return fmt.Sprintf("you may not read %s: ask a platform admin for the right to list them in all namespaces", strings.Join(h, ", "))
 }
 
 // readDeclaration reads croft's objects from the cluster.

@@ -34,8 +34,10 @@ type costOptions struct {
 	budgets bool
 	// recommendations asks for changes of croft.yaml that save money.
 	recommendations bool
-	// ledger is the URL of a ledger, and authority the file with its certificate authority.
+	// ledger is the URL of a ledger, and authority the file with its certificate authority. proxied means that the
+	// kubeconfig's server has this URL.
 	ledger, authority, namespace string
+	proxied                      bool
 	output                       format
 	// account identifies the cluster in the form of FOCUS.
 	account string
@@ -73,6 +75,9 @@ With --ledger, the command asks croft ledger, with the token of your kubeconfig,
 stored hours. Members of a tenant get its cost: -n names one of its namespaces, which is
 the context's by default. Platform admins and auditors get everything. Without a ledger,
 the command reads the objects, and needs the right to list them in all namespaces.
+
+--ledger proxy asks the ledger behind croft proxy, if that is the server of your kubeconfig.
+Without --ledger, the command asks it if you may not list the objects.
 
 The cost of a node is divided by requests; capacity without requests is idle. COST is the
 cost of a tenant's own requests, volumes and load balancers. IDLE is its share of the idle
@@ -116,6 +121,7 @@ more than twice the present usage. A simulation places the pods that run now on 
 after each change; docs/explanation/cost.md describes it.`,
 		Example: `  croft cost
   croft cost --ledger https://ledger.example.org --since 30d
+  croft cost --ledger proxy --since 30d -n shop-prod
   croft cost --by workload --since 1h --prices prices.yaml
   croft cost --by costCode -o csv > costs.csv
   croft cost --by pool -o svg > pools.svg
@@ -151,7 +157,7 @@ func (o *costOptions) addFlags(c *cobra.Command) {
 	flags.StringVar(&o.prices, "prices", "", "file of the platform's prices; - is standard input")
 	flags.StringVar(&o.metrics, "karpenter-metrics", "", "file of Karpenter's metrics; - is standard input")
 	flags.BoolVar(&o.explain, "explain", false, "print the arithmetic of the last complete hour")
-	flags.StringVar(&o.ledger, "ledger", "", "URL of croft ledger; without it, costs are computed from the objects in the cluster")
+	flags.StringVar(&o.ledger, "ledger", "", "URL of croft ledger, or "+proxyLedger+" for the ledger behind croft proxy; without it, costs are computed from the objects in the cluster")
 	flags.StringVar(&o.authority, "certificate-authority", "", "path of the CA bundle for --ledger; the system's by default")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "with --ledger: a namespace of the tenant whose cost is shown")
 	flags.StringVar(&o.account, "billing-account", "", "BillingAccountId of -o focus; by default the host of the kubeconfig's cluster")
@@ -177,12 +183,42 @@ func (o *costOptions) refusePointlessFlags(c *cobra.Command) {
 		"since", "by", "explain", "namespace", "forecast")
 	hasLedger := func() bool { return o.ledger != "" }
 	refusePointlessFlags(c, "it is for --ledger", func() bool { return o.ledger == "" }, "certificate-authority", "namespace")
+	refusePointlessFlags(c, "croft proxy is the kubeconfig's server, with its certificate authority", func() bool { return o.ledger == proxyLedger },
+		"certificate-authority")
 	refusePointlessFlags(c, "the ledger has its own prices", hasLedger, "prices", "karpenter-metrics")
 	refusePointlessFlags(c, "the ledger stores results only", hasLedger, "explain")
 	refusePointlessFlags(c, "the ledger knows only the user of the token", hasLedger, "as", "as-group")
 }
 
+// run asks the ledger behind croft proxy if the user asks for it or may not read the objects in the cluster. Members of
+// a tenant may not.
 func (o *costOptions) run(ctx context.Context, a *app) error {
+	if o.ledger == proxyLedger {
+		if err := o.useProxy(a); err != nil {
+			return err
+		}
+	}
+	err := o.runOnce(ctx, a)
+	var hidden hiddenLists
+	if !errors.As(err, &hidden) || !o.suitsMembers() {
+		return err
+	}
+	proxied := *o
+	if proxied.useProxy(a) != nil {
+		return err
+	}
+	if answer := proxied.runOnce(ctx, a); !errors.Is(answer, errNoLedger) {
+		return answer
+	}
+	return err // the server is not croft proxy, or it has no ledger
+}
+
+// suitsMembers reports whether a ledger has the figures that the flags ask for, for members of a tenant.
+func (o *costOptions) suitsMembers() bool {
+	return !o.explain && !o.recommendations && !o.budgets && o.bill == "" && o.prices == "" && o.metrics == ""
+}
+
+func (o *costOptions) runOnce(ctx context.Context, a *app) error {
 	switch {
 	case o.budgets:
 		return a.runBudgets(ctx, *o)

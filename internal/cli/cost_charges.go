@@ -151,7 +151,7 @@ func (a *app) printLimits(r *report.Report, missing string) {
 func (o *costOptions) readAnswer(response *http.Response, values *json.Decoder) (*ledgerAnswer, error) {
 	var answer ledgerAnswer
 	if err := values.Decode(&answer); err != nil || answer.Error == "" && answer.Total == nil {
-		return nil, failuref("%s is no ledger of croft: it answers with %s", o.ledger, response.Status)
+		return nil, failuref("%s %w: it answers with %s", o.ledger, errNoLedger, response.Status)
 	}
 	switch response.StatusCode {
 	case http.StatusOK:

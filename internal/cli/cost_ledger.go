@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 
+	"croft.dev/croft/internal/access/proxy"
 	"croft.dev/croft/internal/cost/report"
 	"croft.dev/croft/internal/cost/server"
 	"croft.dev/croft/internal/operate/ledgerclient"
@@ -24,6 +25,29 @@ const (
 	ledgerTimeout = time.Minute
 	maxAnswer     = 64 << 20
 )
+
+// proxyLedger is the value of --ledger for the ledger behind croft proxy, the kubeconfig's server.
+const proxyLedger = "proxy"
+
+// errNoLedger means that another program answers at the URL of a ledger.
+var errNoLedger = errors.New("is no ledger of croft")
+
+// useProxy sets the URL at which croft proxy, as the kubeconfig's server, has its ledger.
+func (o *costOptions) useProxy(a *app) error {
+	config, err := a.loadConfig()
+	if err != nil {
+		return toFailure(err)
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return toFailure(err)
+	}
+	o.ledger, o.proxied = server.JoinPath(proxy.LedgerPath).String(), true
+	if _, err := ledgerclient.ParseAddress(o.ledger); err != nil {
+		return fmt.Errorf("--ledger %s: the kubeconfig's server is %s: %w", proxyLedger, escapeLine(server.String()), err)
+	}
+	return nil
+}
 
 // ledgerAnswer is an answer of the ledger: a report or an error.
 type ledgerAnswer struct {
@@ -53,7 +77,7 @@ func (a *app) queryLedger(ctx context.Context, o costOptions, path string) (*htt
 		return nil, fmt.Errorf("--ledger %s: %w", escapeLine(o.ledger), err)
 	}
 	address = address.JoinPath(path)
-	client, err := a.newLedgerClient(o.authority)
+	client, err := a.newLedgerClient(o)
 	if err != nil {
 		return nil, err
 	}
@@ -69,20 +93,22 @@ func (a *app) queryLedger(ctx context.Context, o costOptions, path string) (*htt
 }
 
 // newLedgerClient returns a client that sends the kubeconfig's credentials, but connects to the ledger: the
-// certificate authority and the name of the API server's certificate do not apply. It follows no redirect,
-// which could lead the token to another server.
-func (a *app) newLedgerClient(authority string) (*http.Client, error) {
+// certificate authority and the name of the API server's certificate do not apply, unless the server is croft proxy.
+// It follows no redirect, which could lead the token to another server.
+func (a *app) newLedgerClient(o costOptions) (*http.Client, error) {
 	config, err := a.loadConfig()
 	if err != nil {
 		return nil, toFailure(err)
 	}
-	config.TLSClientConfig = rest.TLSClientConfig{}
-	if authority != "" {
-		if config.CAData, err = os.ReadFile(authority); err != nil {
+	if !o.proxied {
+		config.TLSClientConfig = rest.TLSClientConfig{}
+	}
+	if o.authority != "" {
+		if config.CAData, err = os.ReadFile(o.authority); err != nil {
 			return nil, fmt.Errorf("--certificate-authority: %w", err)
 		}
 		if _, err := cert.ParseCertsPEM(config.CAData); err != nil {
-			return nil, fmt.Errorf("--certificate-authority %s: the file has no PEM certificate", escapeLine(authority))
+			return nil, fmt.Errorf("--certificate-authority %s: the file has no PEM certificate", escapeLine(o.authority))
 		}
 	}
 	config.Timeout = ledgerTimeout

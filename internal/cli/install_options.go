@@ -40,6 +40,7 @@ func (o *installOptions) addFlags(c *cobra.Command) {
 	o.requireImage(c, "authentication-config", "croft proxy is deployed only with an image; add --image")
 	o.addDashboardFlags(c)
 	o.addLedgerFlags(c)
+	o.addProxyLedgerFlag(c)
 	o.addAgentFlags(c)
 	o.addSecretsFlags(c)
 	flags.StringVar(&o.VerifySchedule, "verify-schedule", "", "schedule of a CronJob that runs croft verify --record, such as \"17 3 * * *\"; without it no CronJob is deployed")
@@ -70,6 +71,13 @@ func (o *installOptions) addLedgerFlags(c *cobra.Command) {
 	flags.StringVar(&o.storage, "ledger-storage", install.DefaultLedgerStorage, "size of the volume of croft ledger")
 	flags.StringVar(&o.LedgerStorageClass, "ledger-storage-class", "", "StorageClass of this volume; the cluster's default one if empty")
 	refusePointlessFlags(c, "it is for croft ledger; add --ledger", func() bool { return !o.Ledger }, "ledger-arg", "ledger-storage", "ledger-storage-class")
+}
+
+func (o *installOptions) addProxyLedgerFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&o.ProxyLedger, "proxy-ledger", false,
+		"croft proxy forwards requests for costs to croft ledger, which accepts the tokens that the proxy accepts")
+	refusePointlessFlags(c, "it connects croft proxy and croft ledger; add --authentication-config and --ledger",
+		func() bool { return o.authenticationFile == "" || !o.Ledger }, "proxy-ledger")
 }
 
 func (o *installOptions) addAgentFlags(c *cobra.Command) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/internal/access/proxy"
 	"croft.dev/croft/internal/cost/service"
 	"croft.dev/croft/internal/declare/logging"
 )
@@ -13,6 +14,7 @@ import (
 func newLedger(a *app) *cobra.Command {
 	var o service.Options
 	var logs logging.Options
+	var authentication string
 	c := &cobra.Command{
 		Use:   "ledger",
 		Short: "Record the cost of each hour, and serve it to tenants",
@@ -23,7 +25,8 @@ the setup.
 Users send their own tokens of the cluster. Who may get costs.croft.dev in a namespace
 reads the cost of its tenant; who may do so in the whole cluster reads everything. In pools
 that several tenants may use, a tenant does not see idle cost: it would reveal the cost of
-others.
+others. With --authentication-config, the ledger also accepts the tokens of the identity
+providers of croft proxy, which the API server need not know.
 
 Hours are stored in --data-dir for 35 days, and days for 13 months. The current hour is
 visible within a minute. An hour is final ten minutes after its end. The process may be
@@ -46,6 +49,11 @@ costs.croft.dev/metrics in the whole cluster.`,
 					return fmt.Errorf("--prices: %w", err)
 				}
 			}
+			if authentication != "" {
+				if _, err := readAuthentication(authentication); err != nil {
+					return err
+				}
+			}
 			config, err := a.loadConfig()
 			if err != nil {
 				return toFailure(err)
@@ -53,6 +61,11 @@ costs.croft.dev/metrics in the whole cluster.`,
 			handler := a.newLogHandler(cmd, &logs)
 			logging.Install(handler)
 			o.Log = slog.New(handler)
+			if authentication != "" {
+				if o.Tokens, err = proxy.NewTokenAuthenticator(cmd.Context(), authentication, o.Log); err != nil {
+					return toFailure(err)
+				}
+			}
 			return toFailure(explainUnreachable(service.Run(cmd.Context(), config, o)))
 		},
 	}
@@ -63,6 +76,7 @@ costs.croft.dev/metrics in the whole cluster.`,
 	c.Flags().StringVar(&o.Serving.Addr, "addr", ":8443", "address to listen on")
 	c.Flags().StringVar(&o.Serving.CertFile, "tls-cert-file", "", "path of the serving certificate; reloaded when it changes")
 	c.Flags().StringVar(&o.Serving.KeyFile, "tls-private-key-file", "", "path of the serving certificate's private key")
+	c.Flags().StringVar(&authentication, "authentication-config", "", "path of an AuthenticationConfiguration (apiserver.config.k8s.io): also accept the tokens of its identity providers; reloaded when it changes")
 	c.Flags().StringVar(&o.HealthAddr, "health-addr", ":8081", "address of /healthz and /readyz; 0 for none")
 	c.Flags().StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of /metrics, without amounts; 0 for none")
 	c.Flags().BoolVar(&o.LeaderElect, "leader-elect", true, "elect a leader: of several replicas, only one works")

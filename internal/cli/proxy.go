@@ -13,13 +13,14 @@ import (
 
 	"croft.dev/croft/internal/access/proxy"
 	"croft.dev/croft/internal/declare/logging"
+	"croft.dev/croft/internal/operate/ledgerclient"
 )
 
 func newProxy(a *app) *cobra.Command {
 	serving := proxy.Serving{}
 	options := proxy.Options{}
 	var logs logging.Options
-	var clientCA, auditLog string
+	var clientCA, auditLog, ledger string
 	c := &cobra.Command{
 		Use:   "proxy",
 		Short: "Run an authenticating proxy for the API server",
@@ -29,6 +30,9 @@ the API server's own AuthenticationConfiguration and forwards them by impersonat
 Authorization stays with the API server. Users cannot impersonate others through the
 proxy; service accounts use their own tokens.
 
+With --ledger, the proxy also forwards requests for costs to croft ledger, with the caller's
+own token: GET requests below ` + proxy.LedgerPath + `. See docs/how-to/cost.md.
+
 In a cluster the proxy runs as its service account, elsewhere as the kubeconfig's user,
 who needs permission to impersonate.`,
 		Example: `  croft proxy --authentication-config issuers.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key`,
@@ -36,6 +40,12 @@ who needs permission to impersonate.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := readAuthentication(options.AuthenticationConfig); err != nil {
 				return err
+			}
+			if ledger != "" {
+				var err error
+				if options.Ledger, err = ledgerclient.ParseAddress(ledger); err != nil {
+					return fmt.Errorf("--ledger %s: %w", escapeLine(ledger), err)
+				}
 			}
 			config, err := a.loadConfig()
 			if err != nil {
@@ -77,6 +87,9 @@ who needs permission to impersonate.`,
 	c.Flags().StringVar(&clientCA, "client-ca-file", "", "path of the CA bundle for client certificates; reloaded when it changes. By default they are not accepted")
 	c.Flags().StringVar(&serving.Addr, "addr", ":8443", "address to listen on")
 	c.Flags().StringVar(&serving.HealthAddr, "health-addr", ":8081", "address of /healthz, /readyz and /metrics; 0 disables them")
+	c.Flags().StringVar(&ledger, "ledger", "", "URL of croft ledger, which answers requests below "+proxy.LedgerPath+"; by default the API server gets them, as all others")
+	c.Flags().StringVar(&options.LedgerAuthorityFile, "ledger-ca-file", "", "path of the CA bundle for --ledger; reloaded when it changes. The system's by default, and if the file does not exist")
+	refusePointlessFlags(c, "it is for --ledger", func() bool { return ledger == "" }, "ledger-ca-file")
 	c.Flags().DurationVar(&serving.Drain, "drain", time.Minute, "how long open requests may continue after the proxy is stopped")
 	c.Flags().StringVar(&auditLog, "audit-log-path", "", "path of the audit log, in audit.k8s.io/v1 JSON; - for standard output. By default nothing is recorded")
 	c.Flags().StringVar(&options.Audit.PolicyFile, "audit-policy-file", "", "path of an audit.k8s.io/v1 Policy; by default the metadata of every request is recorded")

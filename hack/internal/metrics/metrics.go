@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// SumByLabel reads a counter or a gauge from a metrics endpoint and sums it up by a label. Samples
-// without the label are under "".
+// SumByLabel reads a metric from a metrics endpoint and sums it up by a label: the value of a counter or a
+// gauge, the sum of a histogram. Samples without the label are under "".
 func SumByLabel(ctx context.Context, c *http.Client, url, name, label string) (map[string]float64, error) {
 	sums := map[string]float64{}
 	err := readSamples(ctx, c, url, name, func(labels map[string]string, value float64) { sums[labels[label]] += value })
@@ -21,8 +21,8 @@ func SumByLabel(ctx context.Context, c *http.Client, url, name, label string) (m
 	return sums, nil
 }
 
-// SumSelected reads a counter or a gauge from a metrics endpoint and sums up the samples whose labels a function
-// selects.
+// SumSelected reads a metric from a metrics endpoint, as SumByLabel does, and sums up the samples whose labels a
+// function selects.
 func SumSelected(ctx context.Context, c *http.Client, url, name string, selects func(labels map[string]string) bool) (sum float64, err error) {
 	err = readSamples(ctx, c, url, name, func(labels map[string]string, value float64) {
 		if selects(labels) {
@@ -60,7 +60,7 @@ func readSamples(ctx context.Context, c *http.Client, url, name string, add func
 		for _, pair := range metric.GetLabel() {
 			labels[pair.GetName()] = pair.GetValue()
 		}
-		add(labels, metric.GetCounter().GetValue()+metric.GetGauge().GetValue())
+		add(labels, metric.GetCounter().GetValue()+metric.GetGauge().GetValue()+metric.GetHistogram().GetSampleSum())
 	}
 	return nil
 }

@@ -234,11 +234,11 @@ func (a *authentication) run(ctx context.Context) {
 func newRequestAuthenticator(oidcTokens, reviewed authenticator.Token, clients dynamiccertificates.CAContentProvider) authenticator.Request {
 	tokens := []authenticator.Token{rejectSystemTokens(oidcTokens)}
 	if reviewed != nil {
-		tokens = append(tokens, recordServiceAccountTokens(reviewed))
+		tokens = append(tokens, acceptServiceAccounts(reviewed))
 	}
 	// tokenunion.New, not NewFailOnError: an unreachable identity provider must not lock
 	// out the users of others.
-	token := tokenunion.New(tokens...)
+	token := recordToken(tokenunion.New(tokens...))
 	authenticators := []authenticator.Request{bearertoken.New(token), websocket.NewProtocolAuthenticator(token)}
 	if clients != nil {
 		certificates := x509.NewDynamic(clients.VerifyOptions, x509.CommonNameUserConversion)
@@ -262,15 +262,24 @@ func newReviewer(reviews authenticationclient.AuthenticationV1Interface) (authen
 	return tokencache.New(limitReviews(review), false, reviewCacheTTL, reviewCacheTTL), nil
 }
 
-// recordServiceAccountTokens records the tokens of service accounts, with which their requests
-// are forwarded. Other users that the API server authenticates are impersonated.
-func recordServiceAccountTokens(reviewed authenticator.Token) authenticator.Token {
+// recordToken records the token that has authenticated a request. Requests of service accounts, and requests to
+// croft ledger, are forwarded with it.
+func recordToken(tokens authenticator.Token) authenticator.Token {
+	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+		response, ok, err := tokens.AuthenticateToken(ctx, token)
+		if holder, found := ctx.Value(tokenHolderKey{}).(*string); found && ok {
+			*holder = token
+		}
+		return response, ok, err
+	})
+}
+
+// acceptServiceAccounts accepts service accounts that the API server authenticates, but no other names that are
+// reserved for Kubernetes.
+func acceptServiceAccounts(reviewed authenticator.Token) authenticator.Token {
 	return authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 		response, ok, err := reviewed.AuthenticateToken(ctx, token)
 		if ok && isServiceAccount(response.User) {
-			if holder, found := ctx.Value(tokenHolderKey{}).(*string); found {
-				*holder = token
-			}
 			return response, ok, err
 		}
 		return rejectSystemNames(response, ok, err)

@@ -215,11 +215,11 @@ func (t impersonatingTransport) RoundTrip(r *http.Request) (*http.Response, erro
 	if isServiceAccount(u) {
 		// Service accounts use their own tokens. The proxy may not impersonate service
 		// accounts, so that a stolen proxy token cannot either.
-		token, ok := r.Context().Value(tokenHolderKey{}).(*string)
-		if !ok || *token == "" {
+		token := findToken(r.Context())
+		if token == "" {
 			return nil, errors.New("the service account's token was not recorded")
 		}
-		r.Header.Set("Authorization", "Bearer "+*token)
+		r.Header.Set("Authorization", "Bearer "+token)
 		return t.anonymous.RoundTrip(r)
 	}
 	return transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{
@@ -234,11 +234,19 @@ func (t impersonatingTransport) RoundTrip(r *http.Request) (*http.Response, erro
 type tokenHolderKey struct{}
 
 // withTokenHolder adds an empty token holder to the context. The authenticators remove the
-// token from the request, and recordServiceAccountTokens keeps it in the holder.
+// token from the request, and recordToken keeps it in the holder.
 func withTokenHolder(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenHolderKey{}, new(string))))
 	})
+}
+
+// findToken returns the token that has authenticated a request, or "" for a client certificate.
+func findToken(ctx context.Context) string {
+	if token, ok := ctx.Value(tokenHolderKey{}).(*string); ok {
+		return *token
+	}
+	return ""
 }
 
 // responder writes the error response when forwarding fails.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,12 @@ type Options struct {
 	// proxy may impersonate. Others are removed from requests. If it is empty, nothing is
 	// removed.
 	Role string
+	// Ledger is the URL of croft ledger, which answers requests below LedgerPath. If it is nil, the API server
+	// answers them, as all others.
+	Ledger *url.URL
+	// LedgerAuthorityFile is the path of the CA bundle for Ledger, and is read for each request. The system's
+	// authorities are used if it is empty or does not exist.
+	LedgerAuthorityFile string
 	// Audit configures the audit log.
 	Audit Audit
 	Log   *slog.Logger
@@ -122,6 +129,9 @@ func New(ctx context.Context, o Options) (*Proxy, error) {
 	c := chain{
 		authenticator: filterUsers(filter, authenticator), metrics: newMetrics(),
 		next: withAccessReviews(&accessReviews{namespaces: ns, tenants: tenants, forward: forward}, lists),
+	}
+	if o.Ledger != nil {
+		c.next = withLedger(&ledger{address: o.Ledger, authorityFile: o.LedgerAuthorityFile, log: o.Log}, c.next)
 	}
 	if c.sink, c.policy, err = o.Audit.newSink(); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/time/rate"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/cost/collect"
@@ -58,6 +59,8 @@ type Reviewer interface {
 type Options struct {
 	Source  Source
 	Reviews Reviewer
+	// Tokens authenticates tokens of further issuers, in addition to the API server. It may be nil.
+	Tokens authenticator.Token
 	// Metrics serves metrics with sums of costs.
 	Metrics http.Handler
 	Log     *slog.Logger

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -42,7 +43,9 @@ type Options struct {
 	// same directory ends the first.
 	LeaderElect bool
 	Prices      PriceFiles
-	Log         *slog.Logger
+	// Tokens authenticates tokens of further issuers, in addition to the API server. It may be nil.
+	Tokens authenticator.Token
+	Log    *slog.Logger
 }
 
 // Run runs the service until the context is done.
@@ -130,7 +133,7 @@ func (l *leader) Start(ctx context.Context) error {
 	errs := make(chan error, 3)
 	go func() { errs <- l.collector.Run(ctx, l.manager.GetCache()) }()
 	go func() {
-		handler := server.New(server.Options{Source: l.collector, Reviews: l.manager.GetClient(), Metrics: l.metrics.newHandler(),
+		handler := server.New(server.Options{Source: l.collector, Reviews: l.manager.GetClient(), Tokens: l.Tokens, Metrics: l.metrics.newHandler(),
 			Log: l.Log, Now: time.Now})
 		errs <- l.Serving.Serve(ctx, l.metrics.instrument(handler), l.Log)
 	}()

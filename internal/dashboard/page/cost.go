@@ -55,8 +55,8 @@ const mostLines = 50
 var (
 	NoLedger = T("Costs are not configured: a platform admin runs croft ledger, and starts the dashboard with --ledger. " +
 		"Without a ledger, croft cost computes the cost of the last hours in a terminal.")
-	UnknownUser = T("The ledger does not accept your login: it asks the API server, which must accept the tokens of your identity provider. " +
-		"A login that only croft proxy accepts is not enough.")
+	UnknownUser = T("The ledger does not accept your login: the API server must accept the tokens of your identity provider, " +
+		"or the ledger must have the --authentication-config of croft proxy.")
 	OldLedger      = T("The ledger is older than the dashboard, and has no months: a platform admin upgrades it.")
 	NoLedgerAnswer = T("The ledger did not answer. Reload the page. If it fails again, the dashboard's log has the error.")
 	noCharges      = T("The ledger has no costs yet: the first ones appear within a minute after it has started. Workloads cost their requests: give them some.")

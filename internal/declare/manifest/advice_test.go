@@ -50,6 +50,7 @@ var elsewhere = []string{
 	"set exactly one of group and user",
 	"set exactly one of git and oci",
 	"the pool has no secondaryNetworks to wait for",
+	"set monthly and currency, whose rest priceInResponse shows",
 }
 
 // wrong are values of every type, most of which are invalid in any field.

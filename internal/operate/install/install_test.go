@@ -1,7 +1,9 @@
 package install_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,7 +123,7 @@ func TestVerifyByTheClock(t *testing.T) {
 // TestDashboardIsUnbound fails if any option gives the dashboard's ServiceAccount a role, directly or by
 // a group, if its pods have a token, or if they are less confined than the operator's.
 func TestDashboardIsUnbound(t *testing.T) {
-	all := buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", Roles: []string{"deployer"}, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true, VerifySchedule: "@daily"})
+	all := buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", ProxyLedger: true, Roles: []string{"deployer"}, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true, VerifySchedule: "@daily"})
 	subjects := []rbacv1.Subject{
 		{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: install.DashboardName},
 		{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + install.DashboardName},
@@ -192,7 +194,7 @@ func TestInstallTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true}
+	options := install.Options{Image: "croft:test", Authentication: "{}", ProxyLedger: true, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true}
 	if _, err := install.Install(t.Context(), c, options); err != nil {
 		t.Fatal(err)
 	}
@@ -207,5 +209,43 @@ func TestInstallTwice(t *testing.T) {
 		if change.Action != apply.Unchanged {
 			t.Errorf("the second time: %s", change)
 		}
+	}
+}
+
+// TestProxyLedger fails if croft proxy and croft ledger are connected without the option, if the proxy gets more of the
+// ledger's Secret than its certificate authority, or if an argument names a file that is not mounted.
+func TestProxyLedger(t *testing.T) {
+	find := func(connected bool) map[string]corev1.PodSpec {
+		pods := map[string]corev1.PodSpec{}
+		for _, o := range buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", Ledger: true, ProxyLedger: connected,
+			LedgerArgs: []string{"--log-level=debug"}}) {
+			if d, ok := o.(*appsv1.Deployment); ok {
+				pods[d.Name] = d.Spec.Template.Spec
+			}
+		}
+		return pods
+	}
+	for name, want := range map[string]struct{ args, volume string }{
+		"croft-proxy": {"--ledger=https://croft-ledger.croft-system.svc --ledger-ca-file=/var/run/croft/ledger/ca.crt",
+			`{"name":"ledger","secret":{"secretName":"croft-ledger-tls","items":[{"key":"ca.crt","path":"ca.crt"}],"optional":true}}`},
+		install.LedgerName: {"--authentication-config=/etc/croft/authentication/authentication.yaml",
+			`{"name":"authentication","configMap":{"name":"croft-proxy"}}`},
+	} {
+		before, after := find(false)[name], find(true)[name]
+		args := strings.Join(after.Containers[0].Args, " ")
+		volume, err := json.Marshal(after.Volumes[len(after.Volumes)-1])
+		if err != nil || !strings.Contains(args, want.args) || string(volume) != want.volume {
+			t.Errorf("%s: %s with %s, want %s with %s", name, args, volume, want.args, want.volume)
+		}
+		mounts := after.Containers[0].VolumeMounts
+		if mount := mounts[len(mounts)-1]; !strings.Contains(want.args, "="+mount.MountPath+"/") || !mount.ReadOnly {
+			t.Errorf("%s: the volume is mounted at %s", name, mount.MountPath)
+		}
+		if strings.Contains(strings.Join(before.Containers[0].Args, " "), want.args) || len(before.Volumes) != len(after.Volumes)-1 {
+			t.Errorf("%s is connected without the option", name)
+		}
+	}
+	if args := find(true)[install.LedgerName].Containers[0].Args; args[len(args)-1] != "--log-level=debug" {
+		t.Errorf("the last argument is not the platform's: %v", args)
 	}
 }

@@ -83,12 +83,13 @@ func buildLedgerObjects(o *Options) []client.Object {
 	)
 }
 
-// LedgerMount is the name of the operator's volume for its connection to the ledger, and LedgerFlag the prefix
-// of its arguments.
+// LedgerMount is the name of the operator's and the proxy's volume for their connection to the ledger, and LedgerFlag
+// the prefix of their arguments.
 const (
 	LedgerMount = "ledger"
 	LedgerFlag  = "--ledger"
 	ledgerFiles = "/var/run/croft/ledger"
+	ledgerURL   = "=https://" + LedgerName + "." + namespace + ".svc"
 	// ledgerTokenSeconds is the lifetime of the operator's token for the ledger. The kubelet renews it.
 	ledgerTokenSeconds = 3600
 )
@@ -102,16 +103,29 @@ func connectLedger(spec *corev1.PodSpec) {
 				Audience: budget.Audience, ExpirationSeconds: ptr.To[int64](ledgerTokenSeconds), Path: "token",
 			}},
 			{Secret: &corev1.SecretProjection{
-				LocalObjectReference: corev1.LocalObjectReference{Name: LedgerTLS},
-				Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}, Optional: ptr.To(true),
+				LocalObjectReference: corev1.LocalObjectReference{Name: LedgerTLS}, Items: ledgerAuthority(), Optional: ptr.To(true),
 			}},
 		},
 	}}})
 	c := &spec.Containers[0]
-	c.Args = append(c.Args, LedgerFlag+"=https://"+LedgerName+"."+namespace+".svc",
+	c.Args = append(c.Args, LedgerFlag+ledgerURL,
 		LedgerFlag+"-token-file="+ledgerFiles+"/token", LedgerFlag+"-certificate-authority="+ledgerFiles+"/ca.crt")
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: LedgerMount, MountPath: ledgerFiles, ReadOnly: true})
 }
+
+// connectProxyLedger lets the proxy forward requests for costs. It gets the certificate authority of the ledger's Secret,
+// but neither the key nor a token: it forwards the users' own.
+func connectProxyLedger(spec *corev1.PodSpec) {
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: LedgerMount, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: LedgerTLS, Items: ledgerAuthority(), Optional: ptr.To(true),
+	}}})
+	c := &spec.Containers[0]
+	c.Args = append(c.Args, LedgerFlag+ledgerURL, LedgerFlag+"-ca-file="+ledgerFiles+"/ca.crt")
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: LedgerMount, MountPath: ledgerFiles, ReadOnly: true})
+}
+
+// ledgerAuthority selects the certificate authority of the ledger's Secret.
+func ledgerAuthority() []corev1.KeyToPath { return []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}} }
 
 // getLedgerStorage returns the size of the ledger's volume.
 func (o *Options) getLedgerStorage() resource.Quantity {
@@ -149,10 +163,10 @@ func buildLedgerPod(o *Options) corev1.PodSpec {
 	}
 	c := &spec.Containers[0]
 	c.Name = LedgerName
-	c.Args = append([]string{
+	c.Args = []string{
 		"ledger", "--data-dir=/var/lib/croft", "--addr=:8443", "--health-addr=:8081", "--metrics-addr=:8080",
 		"--tls-cert-file=/etc/croft/tls/tls.crt", "--tls-private-key-file=/etc/croft/tls/tls.key",
-	}, o.LedgerArgs...)
+	}
 	c.Ports = []corev1.ContainerPort{
 		{Name: "https", ContainerPort: ledgerPort, Protocol: corev1.ProtocolTCP},
 		{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP},
@@ -163,5 +177,11 @@ func buildLedgerPod(o *Options) corev1.PodSpec {
 		{Name: "tls", MountPath: "/etc/croft/tls", ReadOnly: true},
 		{Name: "files", MountPath: "/etc/croft/ledger", ReadOnly: true},
 	}
+	if o.ProxyLedger {
+		spec.Volumes = append(spec.Volumes, newAuthenticationVolume())
+		c.Args = append(c.Args, AuthenticationFlag+authenticationFile)
+		c.VolumeMounts = append(c.VolumeMounts, newAuthenticationMount())
+	}
+	c.Args = append(c.Args, o.LedgerArgs...)
 	return spec
 }

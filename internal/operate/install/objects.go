@@ -36,6 +36,9 @@ type Options struct {
 	// Authentication is an AuthenticationConfiguration (apiserver.config.k8s.io) for croft
 	// proxy, as text. Without it, or without an image, no proxy is installed.
 	Authentication string
+	// ProxyLedger connects croft proxy to croft ledger: the proxy forwards requests for costs, and the ledger accepts
+	// the tokens that the proxy accepts. It requires both.
+	ProxyLedger bool
 	// Dashboard installs croft dashboard, too. It requires an image.
 	Dashboard bool
 	// DashboardArgs are more arguments of croft dashboard. DashboardEgress are the TCP ports to
@@ -96,7 +99,7 @@ func buildOperatorObjects(o Options) []client.Object {
 		all = append(all, buildWorkload(o.Image, buildOperatorArgs(o), o.Ledger)...)
 	}
 	if o.Image != "" && o.Authentication != "" {
-		all = append(all, buildProxyObjects(o.Image, o.Authentication)...)
+		all = append(all, buildProxyObjects(&o)...)
 	}
 	if o.Image != "" && o.Dashboard {
 		all = append(all, buildDashboardObjects(o.Image, o.DashboardArgs, o.DashboardEgress)...)

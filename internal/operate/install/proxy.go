@@ -23,11 +23,21 @@ const (
 	drainSeconds = 60
 )
 
+const (
+	// AuthenticationName is the name of the volume with the AuthenticationConfiguration, which croft ledger may have,
+	// too.
+	AuthenticationName = "authentication"
+	// AuthenticationFlag is the prefix of the argument with the file of the AuthenticationConfiguration.
+	AuthenticationFlag = "--authentication-config="
+	authenticationDir  = "/etc/croft/authentication"
+	authenticationFile = authenticationDir + "/" + AuthenticationName + ".yaml"
+)
+
 var proxySelector = map[string]string{"app.kubernetes.io/name": proxyName}
 
 // buildProxyObjects returns the objects that run croft proxy with an
 // AuthenticationConfiguration. Its permissions come from the Platform's spec.proxy.
-func buildProxyObjects(image, authentication string) []client.Object {
+func buildProxyObjects(o *Options) []client.Object {
 	meta := func(labels map[string]string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: proxyName, Labels: labels}
 	}
@@ -35,7 +45,7 @@ func buildProxyObjects(image, authentication string) []client.Object {
 		newServiceAccount(namespace, proxyName),
 		&corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta(nil),
-			Data: map[string]string{"authentication.yaml": authentication},
+			Data: map[string]string{AuthenticationName + ".yaml": o.Authentication},
 		},
 		&corev1.Service{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta(nil),
@@ -49,7 +59,7 @@ func buildProxyObjects(image, authentication string) []client.Object {
 			Spec: appsv1.DeploymentSpec{
 				Replicas: ptr.To[int32](replicas),
 				Selector: &metav1.LabelSelector{MatchLabels: proxySelector},
-				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: proxySelector}, Spec: buildProxyPod(image)},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: proxySelector}, Spec: buildProxyPod(o)},
 			},
 		},
 	}
@@ -58,21 +68,19 @@ func buildProxyObjects(image, authentication string) []client.Object {
 	return append(all, protectPods(proxyName, proxySelector, admitAll("https", "health"))...)
 }
 
-func buildProxyPod(image string) corev1.PodSpec {
-	spec := buildPod(image)
+func buildProxyPod(o *Options) corev1.PodSpec {
+	spec := buildPod(o.Image)
 	spec.ServiceAccountName = proxyName
 	spec.TerminationGracePeriodSeconds = ptr.To[int64](drainSeconds + 10)
 	spec.TopologySpreadConstraints[0].LabelSelector = &metav1.LabelSelector{MatchLabels: proxySelector}
 	spec.Volumes = []corev1.Volume{
-		{Name: "authentication", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: proxyName},
-		}}},
+		newAuthenticationVolume(),
 		{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: ProxySecret}}},
 	}
 	c := &spec.Containers[0]
 	c.Name = proxyName
 	c.Args = []string{
-		"proxy", "--authentication-config=/etc/croft/authentication/authentication.yaml",
+		"proxy", AuthenticationFlag + authenticationFile,
 		"--tls-cert-file=/etc/croft/tls/tls.crt", "--tls-private-key-file=/etc/croft/tls/tls.key",
 		"--impersonation-role=" + proxyName, "--addr=:8443", "--health-addr=:8081", "--drain=60s", "--audit-log-path=-",
 	}
@@ -81,9 +89,23 @@ func buildProxyPod(image string) corev1.PodSpec {
 		{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP},
 	}
 	c.VolumeMounts = []corev1.VolumeMount{
-		{Name: "authentication", MountPath: "/etc/croft/authentication", ReadOnly: true},
+		newAuthenticationMount(),
 		{Name: "tls", MountPath: "/etc/croft/tls", ReadOnly: true},
+	}
+	if o.ProxyLedger {
+		connectProxyLedger(&spec)
 	}
 	c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
 	return spec
+}
+
+// newAuthenticationVolume returns the volume with the AuthenticationConfiguration of the proxy.
+func newAuthenticationVolume() corev1.Volume {
+	return corev1.Volume{Name: AuthenticationName, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: proxyName},
+	}}}
+}
+
+func newAuthenticationMount() corev1.VolumeMount {
+	return corev1.VolumeMount{Name: AuthenticationName, MountPath: authenticationDir, ReadOnly: true}
 }

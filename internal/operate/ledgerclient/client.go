@@ -11,11 +11,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 )
 
 const (
-	// timeout limits a request, and maxAnswer the size of its answer: some hundred bytes for each of 5,000
+	// timeout limits a call of Get, and maxAnswer the size of its answer: some hundred bytes for each of 5,000
 	// tenants, and much room.
 	timeout   = 25 * time.Second
 	maxAnswer = 16 << 20
@@ -44,11 +45,30 @@ func ParseAddress(text string) (*url.URL, error) {
 	return address, nil
 }
 
+// ReadAuthorities reads a CA bundle. It returns nil, which means the system's authorities, without a name, and also
+// if the file does not exist: a Secret of a certificate with a public authority has none.
+func ReadAuthorities(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("%s: the file has no PEM certificate", file)
+	}
+	return authorities, nil
+}
+
 // New returns a client of the ledger at a URL of ParseAddress. Without certificate authorities, the system's
 // are used.
 func New(address *url.URL, authorities *x509.CertPool) *Client {
 	return &Client{address: address, client: &http.Client{
-		Timeout: timeout,
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
 			TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12},
@@ -61,18 +81,30 @@ func New(address *url.URL, authorities *x509.CertPool) *Client {
 // Close closes the connections that no request uses.
 func (c *Client) Close() { c.client.CloseIdleConnections() }
 
-// Get requests a resource, and decodes its answer. The error is a StatusError if the ledger refuses.
-func (c *Client) Get(ctx context.Context, path string, query url.Values, token string, answer any) error {
+// Open requests a resource, and returns the response with any status. The caller closes its body. The request has
+// no header but the token.
+func (c *Client) Open(ctx context.Context, path, query, token string) (*http.Response, error) {
 	target := *c.address.JoinPath(path)
-	target.RawQuery = query.Encode()
+	target.RawQuery = query
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	response, err := c.client.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the ledger: %w", err)
+		return nil, fmt.Errorf("ask the ledger: %w", err)
+	}
+	return response, nil
+}
+
+// Get requests a resource, and decodes its answer. The error is a StatusError if the ledger refuses.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, token string, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	response, err := c.Open(ctx, path, query.Encode(), token)
+	if err != nil {
+		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -78,6 +78,10 @@ func TestChartIsInstall(t *testing.T) {
 			[]string{"--ledger", "--ledger-arg=--prices=/etc/croft/ledger/prices.yaml", "--ledger-storage=5Gi", "--ledger-storage-class=fast"},
 			[]string{"--set", "cost.enabled=true,cost.args={--prices=/etc/croft/ledger/prices.yaml},cost.storage.size=5Gi,cost.storage.className=fast"},
 		},
+		"ledger, proxy": {
+			[]string{"--ledger", "--authentication-config", authentication, "--proxy-ledger", "--ledger-arg=--log-level=debug"},
+			[]string{"--set-file", "proxy.authenticationConfig=" + authentication, "--set", "cost.enabled=true,proxy.ledger=true,cost.args={--log-level=debug}"},
+		},
 		"agent":          {[]string{"--agent"}, []string{"--set", "agent.enabled=true"}},
 		"agent, journal": {[]string{"--agent", "--agent-journal"}, []string{"--set", "agent.enabled=true,agent.journal=true"}},
 		"no Secrets":     {[]string{"--copy-secrets"}, []string{"--set", "copySecrets.enabled=true"}},

@@ -86,6 +86,7 @@ func TestProxy(t *testing.T) {
 		{"Reviews", testProxyReviews},
 		{"TwoProxies", testProxyTwoProxies},
 		{"Certificates", testProxyCertificates},
+		{"Ledger", testProxyLedger},
 		{"Streams", testProxyStreams},
 		{"Reload", testProxyReload},
 		{"Stop", testProxyStop},

@@ -2,7 +2,6 @@ package budgets
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -66,7 +65,7 @@ func (l *ledger) read(ctx context.Context) (*budget.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	authorities, err := l.readAuthorities()
+	authorities, err := ledgerclient.ReadAuthorities(l.options.AuthorityFile)
 	if err != nil {
 		return nil, err
 	}
@@ -80,23 +79,4 @@ func (l *ledger) read(ctx context.Context) (*budget.Answer, error) {
 		return nil, fmt.Errorf("%s: the answer has no month, time or currency", l.address)
 	}
 	return answer, nil
-}
-
-// readAuthorities returns nil for the system's authorities.
-func (l *ledger) readAuthorities() (*x509.CertPool, error) {
-	if l.options.AuthorityFile == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(l.options.AuthorityFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // the certificate has a public authority
-	}
-	if err != nil {
-		return nil, err
-	}
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(data) {
-		return nil, fmt.Errorf("%s: the file has no PEM certificate", l.options.AuthorityFile)
-	}
-	return authorities, nil
 }

@@ -14,31 +14,29 @@ import (
 
 // buildDialectAttacks are further attacks for walls that are not written as NetworkPolicies.
 func buildDialectAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Attack {
-	own := by.Namespaces[0]
+	open := map[string]func(namespace string) client.Object{"NetworkPolicy": makeOpenNetworkPolicy}
 	switch p.Network.Dialect {
 	case v1alpha1.DialectCalico:
-		return append(buildCalicoAttacks(p, by, on), buildGuardAttacks(p, by, on, map[string]client.Object{
-			"NetworkPolicy":        makeOpenNetworkPolicy(own),
-			"Calico NetworkPolicy": makeOpenCalico(findCalicoKind(&p.Network), own),
-		})...)
+		open["Calico NetworkPolicy"] = func(namespace string) client.Object { return makeOpenCalico(findCalicoKind(&p.Network), namespace) }
+		return append(buildCalicoAttacks(p, by, on), buildGuardAttacks(p, by, on, open)...)
 	case v1alpha1.DialectClusterNetworkPolicy:
-		return append(buildClusterAttacks(clusterNetworkPolicyKind, by), buildGuardAttacks(p, by, on, map[string]client.Object{"NetworkPolicy": makeOpenNetworkPolicy(own)})...)
+		return append(buildClusterAttacks(clusterNetworkPolicyKind, by), buildGuardAttacks(p, by, on, open)...)
 	case v1alpha1.DialectAWS:
-		return append(buildClusterAttacks(awsKind, by), buildGuardAttacks(p, by, on, map[string]client.Object{"NetworkPolicy": makeOpenNetworkPolicy(own)})...)
+		return append(buildClusterAttacks(awsKind, by), buildGuardAttacks(p, by, on, open)...)
 	default:
 		return nil
 	}
 }
 
 // buildGuardAttacks are connections that must be denied although a policy allows all traffic. Such a
-// policy may come from a user with permission to write it.
-func buildGuardAttacks(p *estate.Platform, by, on *estate.Tenant, open map[string]client.Object) []attack.Attack {
+// policy may come from a user with permission to write it. open has a function for each kind of policy, which
+// returns that policy for a namespace.
+func buildGuardAttacks(p *estate.Platform, by, on *estate.Tenant, open map[string]func(namespace string) client.Object) []attack.Attack {
 	own, other := by.Namespaces[0], on.Namespaces[0]
-	agreed := by.FindConnection(on.Name, by.Name)
 	closed := findClosedPort(listOpen(by, on.Name, by.Name, own))
 	var all []attack.Attack
 	for _, kind := range []string{"NetworkPolicy", "Calico NetworkPolicy"} {
-		policy, ok := open[kind]
+		makePolicy, ok := open[kind]
 		if !ok {
 			continue
 		}
@@ -48,17 +46,25 @@ func buildGuardAttacks(p *estate.Platform, by, on *estate.Tenant, open map[strin
 		}
 		though := ", although a " + kind + " lets everything through"
 		with := func(f attack.Flow) attack.Flow {
-			f.AddedPolicies = []client.Object{policy}
+			f.AddedPolicies = []client.Object{makePolicy(own)}
 			return f
+		}
+		beyond := func(c *estate.Connection, to string) attack.Flow {
+			return attack.Flow{
+				FromNamespace: other, FromLabels: c.CallerPods, ToNamespace: to, ToLabels: c.CalleePods,
+				Port:          findClosedPort(append([]estate.Connection{*c}, listOpen(by, c.Caller, c.Callee, to)...)),
+				AddedPolicies: []client.Object{makePolicy(to), makeOpenNetworkPolicy(other)},
+			}
 		}
 		all = append(all,
 			makeFlow("be-called-by-other-tenant"+suffix, "receive a connection from another tenant"+though, with(attack.Flow{FromNamespace: other, ToNamespace: own, Port: closed})),
 			makeFlow("be-called-from-unmanaged-namespace"+suffix, "receive a connection from a namespace without a tenant"+though, with(attack.Flow{FromNamespace: metav1.NamespaceDefault, ToNamespace: own, Port: 8080})),
 		)
-		if agreed != nil {
-			beyond := with(attack.Flow{FromNamespace: other, FromLabels: agreed.CallerPods, ToNamespace: own, ToLabels: agreed.CalleePods, Port: closed})
-			beyond.AddedPolicies = append(beyond.AddedPolicies, makeOpenNetworkPolicy(other))
-			all = append(all, makeFlow("be-called-beyond-agreed-ports"+suffix, "receive a connection on a port to which not both tenants agreed"+though, beyond))
+		if c := by.FindConnection(on.Name, by.Name); c != nil {
+			all = append(all, makeFlow("be-called-beyond-agreed-ports"+suffix, "receive a connection on a port to which not both tenants agreed"+though, beyond(c, own)))
+		}
+		if c := by.FindAccepted(on.Name, by.Name); c != nil {
+			all = append(all, makeFlow("be-called-in-a-namespace-beyond-agreed-ports"+suffix, "receive a connection in one namespace on a port to which not both tenants agreed"+though, beyond(c, c.CalleeNamespace)))
 		}
 		all = append(all, askMetadata(p, own, suffix, though, with)...)
 	}
