@@ -116,7 +116,8 @@ type neighbours struct {
 func (b *bench) newNeighbours(ctx context.Context, c *sandbox.Cluster, croft string) (*neighbours, error) {
 	n := &neighbours{config: removeRateLimit(c.Config), croft: croft, kubeconfig: c.Kubeconfig}
 	o := flood.Options{
-		Victim: newTeam(victimTeam), Neighbour: newTeam(neighbourTeam), Phase: b.phase, MostBytes: flood.LargestText,
+		Victim: newTeam(victimTeam), Neighbour: newTeam(neighbourTeam), Phase: b.phase,
+		MostBytes: flood.LargestText, MostWritten: 1 << 30,
 		Report: func(format string, args ...any) { printProgress("neighbours: "+format, args...) },
 	}
 	var err error

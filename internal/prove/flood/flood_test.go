@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -201,5 +202,17 @@ func TestFloodWithoutSuccess(t *testing.T) {
 	c.add(nil)
 	if err := c.check(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestDocsNameFloods(t *testing.T) {
+	docs, err := os.ReadFile("../../../docs/how-to/noisy-neighbours.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range ListNames() {
+		if !strings.Contains(string(docs), "`"+name+"`") {
+			t.Errorf("docs/how-to/noisy-neighbours.md does not name the flood %s", name)
+		}
 	}
 }

@@ -39,15 +39,12 @@ const (
 	floodScalers = 50
 	// largeObjects is the number of objects of the maximum size, if no quota refuses them earlier.
 	largeObjects = 250
-	// mostWritten limits the bytes of these objects' versions, because etcd keeps all versions for five
-	// minutes. In a long phase, the flood ends early.
-	mostWritten = 1 << 30
 	// afterRefusal is the pause of a client whose request was refused, as of a controller.
 	afterRefusal = 250 * time.Millisecond
 )
 
 // floodLabels are on all objects of floods.
-var floodLabels = client.MatchingLabels{"bench.croft.dev/flood": "true"}
+var floodLabels = client.MatchingLabels{"verify.croft.dev/flood": "true"}
 
 // Flood is load that a team can cause with the rights of an operator. Each of its clients is a member of the
 // team with a connection of its own.
@@ -458,10 +455,10 @@ func fillLargest(ctx context.Context, u *flooder) {
 }
 
 func rewriteLargest(ctx context.Context, u *flooder) error {
-	size := int64(u.cluster.MostBytes)
-	if written := u.cluster.written.Add(size); written > mostWritten {
-		if written-size <= mostWritten { // the first client that reaches the limit
-			u.cluster.Report("the flood of sizes ends early, after %d MiB: choose a shorter phase", mostWritten>>20)
+	size, most := int64(u.cluster.MostBytes), u.cluster.MostWritten
+	if written := u.cluster.written.Add(size); written > most {
+		if written-size <= most { // the first client that reaches the limit
+			u.cluster.Report("the flood of sizes ends early, after %d MiB: choose a shorter phase", most>>20)
 		}
 		<-ctx.Done()
 		return ctx.Err()

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,8 +40,12 @@ const (
 	afterFlood = 3 * time.Second
 )
 
-// LargestText leaves room for the metadata of a ConfigMap of the maximum size.
-const LargestText = estate.MaxObjectBytes - 4<<10
+const (
+	// Metadata is room for the metadata of a ConfigMap of the maximum size.
+	Metadata = 4 << 10
+	// LargestText is the length of the text in a ConfigMap of the default maximum size.
+	LargestText = estate.MaxObjectBytes - Metadata
+)
 
 // Team is a tenant with a namespace, whose members have the role operator.
 type Team struct {
@@ -59,6 +63,11 @@ type Options struct {
 	Phase time.Duration
 	// MostBytes is the length of the text in the largest ConfigMap that a team can create.
 	MostBytes int
+	// MostWritten limits the bytes that a flood writes in changes of such ConfigMaps, because etcd keeps all
+	// versions for five minutes. In a long phase, the flood ends early.
+	MostWritten int64
+	// StopAbove is the API server's p99 at which Measure stops.
+	StopAbove time.Duration
 	// Report prints progress.
 	Report func(format string, args ...any)
 }
@@ -72,13 +81,15 @@ type Neighbours struct {
 	written  atomic.Int64
 	victim   *victim
 	flooders []*flooder
+	// stop ends Measure early.
+	stop func(reason error)
 }
 
 // New creates the victim's objects, and waits until its pods run. The configuration's user is an administrator
 // who acts as members of the teams.
 func New(ctx context.Context, config *rest.Config, o Options) (*Neighbours, error) {
-	n := &Neighbours{Options: o, config: rest.CopyConfig(config)}
-	n.config.QPS = -1
+	n := &Neighbours{Options: o, config: rest.CopyConfig(config), stop: func(error) {}}
+	n.config.QPS, n.config.Host = -1, strings.TrimSuffix(config.Host, "/")
 	var err error
 	if n.admin, err = client.New(n.config, client.Options{Scheme: scheme.New()}); err != nil {
 		return nil, err
@@ -112,31 +123,6 @@ func (n *Neighbours) buildPod(team Team, prefix string) *corev1.Pod {
 		team.Place(&pod.Spec)
 	}
 	return pod
-}
-
-// Result has the victim's operations before, during and after a flood.
-type Result struct {
-	Flood   string `json:"flood"`
-	Summary string `json:"summary"`
-	Before  Phase  `json:"before"`
-	During  Phase  `json:"during"`
-	After   Phase  `json:"after"`
-	// Requests are the flood's.
-	Requests *RequestCount `json:"requests"`
-}
-
-// ListAlone returns the durations of an operation without a flood.
-func (r Result) ListAlone(o Operation) []float64 {
-	return slices.Concat(r.Before[o.Name].Seconds, r.After[o.Name].Seconds)
-}
-
-// DescribeFailures returns notes about an operation's failures, if there are any. Failures alone lower the
-// ratio.
-func (r Result) DescribeFailures(o Operation) []string {
-	return slices.Concat(
-		r.During[o.Name].describeFailures("during the flood"),
-		r.Before[o.Name].describeFailures("alone before"),
-		r.After[o.Name].describeFailures("alone after"))
 }
 
 // ObserveAlone measures the victim without a flood.

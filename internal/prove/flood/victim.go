@@ -17,6 +17,8 @@ import (
 const (
 	// poll is the time between two tries, and admissionTimeout limits the time until a new namespace admits pods.
 	poll, admissionTimeout = 200 * time.Millisecond, 3 * time.Minute
+	// nodeTimeout limits the time until the first pod runs, on a node that may have to start first.
+	nodeTimeout = 5 * time.Minute
 	// operationTimeout is the time limit for an operation. An operation that fails counts as one that took
 	// this long.
 	operationTimeout = 30 * time.Second
@@ -77,7 +79,7 @@ func (n *Neighbours) newVictim(ctx context.Context) (*victim, error) {
 		}
 	}
 	// The first pod waits for a node, which remains.
-	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	limited, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
 	if _, err := v.rollOut(limited); err != nil {
 		return nil, fmt.Errorf("no pod of %s runs: %w", n.Victim.Namespace, err)
@@ -88,7 +90,7 @@ func (n *Neighbours) newVictim(ctx context.Context) (*victim, error) {
 // buildGatedPod returns a pod that the scheduler ignores, so that its creation is the only load.
 func (v *victim) buildGatedPod() *corev1.Pod {
 	pod := v.cluster.buildPod(v.cluster.Victim, "gated-")
-	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "bench.croft.dev/wait"}}
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "croft.dev/verify"}}
 	return pod
 }
 
@@ -139,7 +141,7 @@ func AwaitRunning(ctx context.Context, c client.WithWatch, pod *corev1.Pod) erro
 			return nil
 		}
 	}
-	return fmt.Errorf("wait until a pod is Running: %w", errors.Join(errors.New("the watch ended"), context.Cause(ctx)))
+	return fmt.Errorf("wait until a pod is Running: %w", errors.Join(errors.New("the watch ended"), ctx.Err()))
 }
 
 // deletePod deletes a pod, if it was created. A pod that remains only makes the list longer.
@@ -160,7 +162,13 @@ func (v *victim) observe(ctx context.Context, during time.Duration) Phase {
 		collected := &Observation{}
 		found[o.Name] = collected
 		all.Go(func() {
-			collected.collect(ctx, o.every, during, func(ctx context.Context) (float64, error) { return o.do(v, ctx) })
+			collected.collect(ctx, o.every, during, func(ctx context.Context) (float64, error) {
+				took, err := o.do(v, ctx)
+				if err != nil && !errors.Is(err, context.Canceled) {
+					v.cluster.stop(fmt.Errorf("the victim failed: %s: %w", o.Name, err))
+				}
+				return took, err
+			})
 		})
 	}
 	all.Wait()
@@ -212,6 +220,9 @@ func (s *Observation) collect(ctx context.Context, every, during time.Duration, 
 }
 
 func (s *Observation) add(took float64, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the measurement has ended
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
