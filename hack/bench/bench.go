@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"croft.dev/croft/internal/prove/flood"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
@@ -23,7 +24,7 @@ type bench struct {
 	// floods are the floods of the measurement neighbours, and phase is the duration of each of its phases. If
 	// bare is set, it measures a cluster without croft, too. controllerQPS is kube-controller-manager's rate
 	// limit, or 0 for the sandbox's.
-	floods        []flood
+	floods        []flood.Flood
 	phase         time.Duration
 	bare          bool
 	controllerQPS int

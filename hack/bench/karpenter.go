@@ -19,6 +19,7 @@ import (
 	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/declare/wording"
+	"croft.dev/croft/internal/prove/flood"
 	"croft.dev/croft/internal/rules/attack"
 	"croft.dev/croft/internal/test/sandbox"
 )
@@ -176,7 +177,7 @@ func (l *loopBench) timePod(ctx context.Context, pools int) (claim, loops float6
 	if loops, err = l.readLoops(ctx); err != nil {
 		return 0, 0, err
 	}
-	return claim, loops, awaitRunning(ctx, l.admin, pod)
+	return claim, loops, flood.AwaitRunning(ctx, l.admin, pod)
 }
 
 // watchClaims watches NodeClaims, beginning after the existing ones.

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"croft.dev/croft/hack/internal/tenants"
 	"croft.dev/croft/internal/prove/trial"
 )
@@ -40,7 +43,12 @@ func TestLoopFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := tried.Try(t.Context(), []trial.Manifest{{File: "pod", Line: 1, Object: convertToManifest(t, pod)}})
+	pod.TypeMeta, pod.Name = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, "loop"
+	converted, err := tenants.ToUnstructured([]client.Object{pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := tried.Try(t.Context(), []trial.Manifest{{File: "pod", Line: 1, Object: converted[0]}})
 	if err != nil || report.Refuses() {
 		t.Errorf("the pod: %+v (%v)", report, err)
 	}

@@ -71,6 +71,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"croft.dev/croft/hack/internal/machine"
+	"croft.dev/croft/internal/prove/flood"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
@@ -115,7 +116,7 @@ func run(ctx context.Context) error {
 		b            bench
 		only         = flag.String("only", "", "measure only these, separated by commas: "+strings.Join(listNames(slices.Concat(measurements, onRequest)), ", "))
 		output       = flag.String("o", "", "file to keep the raw data in, as JSON")
-		chosenFloods = flag.String("floods", "", "neighbours: run only these floods, separated by commas: "+strings.Join(listFloodNames(), ", "))
+		chosenFloods = flag.String("floods", "", "neighbours: run only these floods, separated by commas: "+strings.Join(flood.ListNames(), ", "))
 	)
 	flag.StringVar(&b.croft, "croft", "", "croft binary to measure (default: in the directory of croft-sandbox)")
 	flag.IntVar(&b.tenants, "tenants", 200, "how many tenants to converge, and to watch in steady state")
@@ -144,8 +145,12 @@ func run(ctx context.Context) error {
 	case b.controllerQPS < 0:
 		return errors.New("-controller-qps: write a positive number, such as 20")
 	}
-	if b.floods, err = chooseFloods(*chosenFloods); err != nil {
-		return err
+	var names []string
+	if *chosenFloods != "" {
+		names = strings.Split(*chosenFloods, ",")
+	}
+	if b.floods, err = flood.Choose(names); err != nil {
+		return fmt.Errorf("-floods: %w", err)
 	}
 	if b.croft == "" {
 		sandboxBinary, err := sandbox.FindBinary()

@@ -4,33 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/samples"
 	"croft.dev/croft/hack/internal/tenants"
-	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/rights"
 	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/operate/apply"
-	"croft.dev/croft/internal/rules/attack"
+	"croft.dev/croft/internal/prove/flood"
 	"croft.dev/croft/internal/test/sandbox"
 	"croft.dev/croft/internal/walls/wall"
 )
@@ -58,16 +47,6 @@ tenants:
     access: [{group: neighbour-team, role: operator}]
 `
 
-const (
-	// prepareTimeout limits the time until a flood is in force. A flood that takes longer is measured
-	// while it still grows.
-	prepareTimeout = time.Minute
-	// cleanUpTimeout limits the time until a flood's objects are deleted.
-	cleanUpTimeout = 5 * time.Minute
-	// afterFlood is the pause until the victim is measured alone again.
-	afterFlood = 3 * time.Second
-)
-
 // measureNeighbours measures how much the load of one team slows the work of another down. The victim works
 // alone, during a flood by its neighbour, and alone again, in a cluster with croft and in one without.
 //
@@ -85,13 +64,7 @@ func measureNeighbours(ctx context.Context, b *bench) ([]comparison, error) {
 
 // floodResult has the victim's operations before, during and after a flood.
 type floodResult struct {
-	Flood   string `json:"flood"`
-	Summary string `json:"summary"`
-	Before  phase  `json:"before"`
-	During  phase  `json:"during"`
-	After   phase  `json:"after"`
-	// Requests are the flood's.
-	Requests *requestCount `json:"requests"`
+	flood.Result
 	// Naming and Storage are nil, unless they are measured during this flood.
 	Naming  *naming  `json:"naming,omitempty"`
 	Storage *storage `json:"storage,omitempty"`
@@ -110,18 +83,18 @@ func (b *bench) observeFloods(ctx context.Context, croft string) (results []floo
 		if err != nil {
 			return err
 		}
-		alone, err := n.observeAlone(ctx)
+		alone, err := n.ObserveAlone(ctx)
 		if err != nil {
 			return err
 		}
 		for _, f := range b.floods {
-			printProgress("neighbours: %s, %s", f.name, where)
-			r := floodResult{Flood: f.name, Summary: f.summary, Before: alone}
+			printProgress("neighbours: %s, %s", f.Name, where)
+			r := floodResult{Result: flood.Result{Flood: f.Name, Summary: f.Summary, Before: alone}}
 			if err := n.observeFlood(ctx, f, &r); err != nil {
-				return fmt.Errorf("%s, %s: %w", f.name, where, err)
+				return fmt.Errorf("%s, %s: %w", f.Name, where, err)
 			}
-			if alone, err = n.observeAlone(ctx); err != nil {
-				return fmt.Errorf("after %s, %s: %w", f.name, where, err)
+			if alone, err = n.ObserveAlone(ctx); err != nil {
+				return fmt.Errorf("after %s, %s: %w", f.Name, where, err)
 			}
 			r.After = alone
 			results = append(results, r)
@@ -133,56 +106,57 @@ func (b *bench) observeFloods(ctx context.Context, croft string) (results []floo
 
 // neighbours is a cluster with the two teams.
 type neighbours struct {
+	*flood.Neighbours
 	config *rest.Config
-	admin  client.Client
-	phase  time.Duration
 	// croft and kubeconfig are the paths of a binary and of the administrator's kubeconfig. croft is "" in a cluster
 	// without croft.
 	croft, kubeconfig string
-	// poolKey is the key of the label and of the taint of a team's nodes. It is "" if croft places the pods.
-	poolKey string
-	// mostBytes is the length of the text in the largest ConfigMap that a team can create, and written the
-	// number of bytes that a flood has written in such ConfigMaps.
-	mostBytes int
-	written   atomic.Int64
-	victim    *victim
-	flooders  []*flooder
 }
 
 func (b *bench) newNeighbours(ctx context.Context, c *sandbox.Cluster, croft string) (*neighbours, error) {
-	n := &neighbours{config: removeRateLimit(c.Config), phase: b.phase, croft: croft, kubeconfig: c.Kubeconfig, mostBytes: largestText}
-	var err error
-	if n.admin, err = client.New(n.config, client.Options{Scheme: scheme.New()}); err != nil {
-		return nil, err
+	n := &neighbours{config: removeRateLimit(c.Config), croft: croft, kubeconfig: c.Kubeconfig}
+	o := flood.Options{
+		Victim: newTeam(victimTeam), Neighbour: newTeam(neighbourTeam), Phase: b.phase,
+		MostBytes: flood.LargestText, MostWritten: 1 << 30,
+		Report: func(format string, args ...any) { printProgress("neighbours: "+format, args...) },
 	}
+	var err error
 	if croft != "" {
 		err = withFiles(func(paths []string) error {
 			return b.runCroft(ctx, "apply", "--kubeconfig", c.Kubeconfig, "-f", paths[0])
 		}, neighboursText)
 	} else {
-		err = n.declareBare(ctx)
+		err = declareBare(ctx, n.config, &o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	n.victim, err = n.newVictim(ctx)
+	n.Neighbours, err = flood.New(ctx, n.config, o)
 	return n, err
 }
 
-const (
-	// largestText leaves room for the metadata of a ConfigMap of the maximum size.
-	largestText = estate.MaxObjectBytes - 4<<10
-	// largestBareText is near the API server's own maximum, 1 MiB.
-	largestBareText = 1000 << 10
-)
+func newTeam(name string) flood.Team { return flood.Team{Namespace: name, Group: name + "-team"} }
+
+// largestBareText is near the API server's own maximum, 1 MiB.
+const largestBareText = 1000 << 10
 
 // declareBare gives the teams the same rights and the same nodes without croft, and so without rules and quotas.
-func (n *neighbours) declareBare(ctx context.Context) error {
+func declareBare(ctx context.Context, config *rest.Config, o *flood.Options) error {
+	admin, err := client.New(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return err
+	}
 	e, err := tenants.Build(neighboursText)
 	if err != nil {
 		return err
 	}
-	n.poolKey, n.mostBytes = e.Platform.NodePoolKey, largestBareText
+	o.MostBytes = largestBareText
+	for _, team := range []*flood.Team{&o.Victim, &o.Neighbour} {
+		team.Place = func(pod *corev1.PodSpec) {
+			pod.NodeSelector = map[string]string{e.Platform.NodePoolKey: team.Namespace}
+			pod.Tolerations = []corev1.Toleration{{Key: e.Platform.NodePoolKey, Value: team.Namespace}}
+		}
+	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Rules: rights.Operator()}
 	objects := []client.Object{role}
 	for _, t := range e.Tenants {
@@ -193,143 +167,39 @@ func (n *neighbours) declareBare(ctx context.Context) error {
 		})
 	}
 	for _, o := range objects {
-		if err := n.admin.Create(ctx, o); err != nil {
+		if err := admin.Create(ctx, o); err != nil {
 			return err
 		}
 	}
 	for _, p := range e.Pools {
-		if _, err := apply.New(n.admin).Apply(ctx, wall.PoolObjects(&e.Platform, p)...); err != nil {
+		if _, err := apply.New(admin).Apply(ctx, wall.PoolObjects(&e.Platform, p)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// newUser returns the clients of a member of a team. Each member has a connection of its own, because requests
-// that share a connection delay each other.
-func (n *neighbours) newUser(name, team string) (client.WithWatch, *http.Client, error) {
-	return n.newClients(name, team+"-team", "system:authenticated")
-}
-
-func (n *neighbours) newClients(user string, groups ...string) (client.WithWatch, *http.Client, error) {
-	config := rest.CopyConfig(n.config)
-	config.Dial = (&net.Dialer{Timeout: operationTimeout, KeepAlive: operationTimeout}).DialContext
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	raw, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: n.admin.Scheme(), Mapper: n.admin.RESTMapper(), HTTPClient: raw})
-	return c, raw, err
-}
-
-// buildPod returns a pod that runs on its team's nodes.
-func (n *neighbours) buildPod(team, prefix string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: team, GenerateName: prefix}, Spec: attack.NewPodSpec()}
-	if n.poolKey != "" {
-		pod.Spec.NodeSelector = map[string]string{n.poolKey: team}
-		pod.Spec.Tolerations = []corev1.Toleration{{Key: n.poolKey, Value: team}}
-	}
-	return pod
-}
-
-// observeAlone measures the victim without a flood.
-func (n *neighbours) observeAlone(ctx context.Context) (phase, error) {
-	alone := n.victim.observe(ctx, n.phase)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return alone, alone.check()
-}
-
 // observeFlood measures the victim during a flood, and deletes the flood's objects. `croft doctor` runs before the
 // victim is measured, because it is load, too.
-func (n *neighbours) observeFlood(ctx context.Context, f flood, r *floodResult) (err error) {
-	for len(n.flooders) < f.clients {
-		u, err := n.newFlooder(len(n.flooders))
-		if err != nil {
-			return err
-		}
-		n.flooders = append(n.flooders, u)
-	}
-	if f.stored {
+func (n *neighbours) observeFlood(ctx context.Context, f flood.Flood, r *floodResult) (err error) {
+	if f.Stored {
 		r.Storage = &storage{}
 		if r.Storage.Before, err = n.readStorage(ctx); err != nil {
 			return err
 		}
 	}
-	flooding, stop := context.WithCancel(ctx)
-	defer stop()
-	start, sent := time.Now(), &requestCount{}
-	var running, preparing sync.WaitGroup
-	preparing.Add(f.clients)
-	for _, u := range n.flooders[:f.clients] {
-		running.Go(func() { u.takePart(flooding, f, sent, preparing.Done) })
-	}
-	inForce := make(chan struct{})
-	go func() {
-		preparing.Wait()
-		close(inForce)
-	}()
-	if f.named && n.croft != "" {
-		r.Naming = n.awaitNaming(ctx, start)
-	}
-	select {
-	case <-inForce:
-	case <-time.After(prepareTimeout):
-		printProgress("neighbours: %s still grows", f.name)
-	case <-ctx.Done():
-	}
-	r.During, r.Requests = n.victim.observe(ctx, n.phase), sent
-	if f.stored {
-		r.Storage.After, err = n.readStorage(ctx)
-	}
-	stop()
-	running.Wait()
-	if err := errors.Join(ctx.Err(), sent.check(), err); err != nil {
+	running, err := n.StartFlood(ctx, f)
+	if err != nil {
 		return err
 	}
-	return n.cleanUp(ctx)
-}
-
-// cleanUp deletes the flood's objects, and all events, and waits until they are deleted.
-func (n *neighbours) cleanUp(ctx context.Context) error {
-	var left error
-	err := wait.PollUntilContextTimeout(ctx, restPoll, cleanUpTimeout, true, func(ctx context.Context) (bool, error) {
-		left = errors.Join(
-			n.deleteAll(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, &autoscalingv2.HorizontalPodAutoscalerList{}, floodLabels),
-			n.deleteAll(ctx, &appsv1.Deployment{}, &appsv1.DeploymentList{}, floodLabels),
-			n.deleteAll(ctx, &batchv1.Job{}, &batchv1.JobList{}, floodLabels),
-			n.deleteAll(ctx, &corev1.Pod{}, &corev1.PodList{}, floodLabels),
-			n.deleteAll(ctx, &corev1.ConfigMap{}, &corev1.ConfigMapList{}, floodLabels),
-			n.deleteAll(ctx, &corev1.Service{}, &corev1.ServiceList{}, floodLabels),
-			n.deleteAll(ctx, &rbacv1.RoleBinding{}, &rbacv1.RoleBindingList{}, floodLabels),
-			n.deleteAll(ctx, &rbacv1.Role{}, &rbacv1.RoleList{}, floodLabels),
-			n.deleteAll(ctx, &corev1.ServiceAccount{}, &corev1.ServiceAccountList{}, floodLabels),
-			n.deleteAll(ctx, &coordinationv1.Lease{}, &coordinationv1.LeaseList{}, floodLabels),
-			// Controllers write events about the flood's objects.
-			n.deleteAll(ctx, &corev1.Event{}, &corev1.EventList{}, nil))
-		return left == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("delete the flood's objects: %w", errors.Join(err, left))
+	if f.Named && n.croft != "" {
+		r.Naming = n.awaitNaming(ctx, running.Start)
 	}
-	pause(ctx, afterFlood)
-	return ctx.Err()
-}
-
-// deleteAll deletes the neighbour's objects of a kind, and returns an error if some remain. A deletion of very many
-// objects ends early with a timeout: call it again.
-func (n *neighbours) deleteAll(ctx context.Context, kind client.Object, remaining client.ObjectList, labels client.MatchingLabels) error {
-	err := n.admin.DeleteAllOf(ctx, kind, client.InNamespace(neighbourTeam), labels,
-		client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
-	if err == nil {
-		err = n.admin.List(ctx, remaining, client.InNamespace(neighbourTeam), labels, client.Limit(1))
+	r.During, r.Requests = running.Observe(ctx), running.Requests
+	if f.Stored {
+		r.Storage.After, err = n.readStorage(ctx)
 	}
-	if err == nil && meta.LenList(remaining) > 0 {
-		err = fmt.Errorf("some of %T remain", kind)
-	}
-	return err
+	return errors.Join(running.Stop(ctx), err)
 }
 
 // pause waits for some time, or until ctx ends.
@@ -345,7 +215,7 @@ func pause(ctx context.Context, during time.Duration) {
 func compareFloods(with, without []floodResult) []comparison {
 	var rows []comparison
 	for i, r := range with {
-		for j, o := range operations {
+		for j, o := range flood.Operations {
 			row := r.compareWithAlone(o)
 			if j == 0 {
 				row.Note += fmt.Sprintf("; %s: %s", r.Summary, r.Requests)
@@ -373,44 +243,31 @@ func compareFloods(with, without []floodResult) []comparison {
 	return rows
 }
 
-func (r floodResult) listAlone(o operation) []float64 {
-	return slices.Concat(r.Before[o.name].Seconds, r.After[o.name].Seconds)
-}
-
-func (r floodResult) compareWithAlone(o operation) comparison {
-	during, alone := r.During[o.name].Seconds, r.listAlone(o)
+func (r floodResult) compareWithAlone(o flood.Operation) comparison {
+	during, alone := r.During[o.Name].Seconds, r.ListAlone(o)
 	row := comparison{
-		Name: fmt.Sprintf("%s: %s, p99", r.Flood, o.name), Unit: inSeconds,
+		Name: fmt.Sprintf("%s: %s, p99", r.Flood, o.Name), Unit: inSeconds,
 		Croft: samples.Percentile(99, during), Alternative: samples.Percentile(99, alone),
 	}
 	notes := []string{
-		fmt.Sprintf("compared with alone, target %.1f×", o.target),
+		fmt.Sprintf("compared with alone, target %.1f×", o.Target),
 		fmt.Sprintf("p50 %s, alone %s", formatPercentile(50, during), formatPercentile(50, alone)),
-		fmt.Sprintf("p99 alone before %s, after %s", formatPercentile(99, r.Before[o.name].Seconds), formatPercentile(99, r.After[o.name].Seconds)),
+		fmt.Sprintf("p99 alone before %s, after %s", formatPercentile(99, r.Before[o.Name].Seconds), formatPercentile(99, r.After[o.Name].Seconds)),
 		fmt.Sprintf("%d samples, alone %d", len(during), len(alone)),
 	}
-	row.Note = strings.Join(append(notes, r.describeFailures(o)...), "; ")
+	row.Note = strings.Join(append(notes, r.DescribeFailures(o)...), "; ")
 	return row
 }
 
-// describeFailures returns notes about an operation's failures, if there are any. Failures alone lower the
-// ratio.
-func (r floodResult) describeFailures(o operation) []string {
-	return slices.Concat(
-		r.During[o.name].describeFailures("during the flood"),
-		r.Before[o.name].describeFailures("alone before"),
-		r.After[o.name].describeFailures("alone after"))
-}
-
-func (r floodResult) compareWithBare(o operation, bare floodResult) comparison {
+func (r floodResult) compareWithBare(o flood.Operation, bare floodResult) comparison {
 	alone := bare.compareWithAlone(o)
-	row := comparison{Name: "  and without croft", Unit: inSeconds, Croft: samples.Percentile(99, r.During[o.name].Seconds), Alternative: alone.Croft}
+	row := comparison{Name: "  and without croft", Unit: inSeconds, Croft: samples.Percentile(99, r.During[o.Name].Seconds), Alternative: alone.Croft}
 	notes := []string{"compared with the same flood without croft"}
 	if ratio, ok := alone.getRatio(); ok {
 		notes = append(notes, fmt.Sprintf("there %.2f× of %s alone", ratio, inSeconds.formatValue(alone.Alternative)))
 	}
-	notes = append(notes, fmt.Sprintf("p50 there %s, alone %s", formatPercentile(50, bare.During[o.name].Seconds), formatPercentile(50, bare.listAlone(o))))
-	for _, failures := range bare.describeFailures(o) {
+	notes = append(notes, fmt.Sprintf("p50 there %s, alone %s", formatPercentile(50, bare.During[o.Name].Seconds), formatPercentile(50, bare.ListAlone(o))))
+	for _, failures := range bare.DescribeFailures(o) {
 		notes = append(notes, "there "+failures)
 	}
 	row.Note = strings.Join(notes, "; ")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"croft.dev/croft/internal/diagnose/doctor"
+	"croft.dev/croft/internal/prove/flood"
 )
 
 // TestIsNamed expects a finding of the check load about the tenant, in the command's format.
@@ -43,19 +44,19 @@ func TestCompareNaming(t *testing.T) {
 		"never":  {naming{Seconds: 60, Runs: 9}, "NOT NAMED; compared with the target"},
 		"failed": {naming{Seconds: 60, Runs: 9, Failure: "no connection"}, "; the last one failed: no connection"},
 	} {
-		rows := floodResult{Flood: "pods", Naming: &test.naming}.compareNaming()
+		rows := floodResult{Result: flood.Result{Flood: "pods"}, Naming: &test.naming}.compareNaming()
 		if len(rows) != 1 || rows[0].Name != "pods: until croft doctor names the tenant" || rows[0].Croft != test.naming.Seconds ||
 			rows[0].Alternative != 30 || !strings.Contains(rows[0].Note, test.note) {
 			t.Errorf("%s: %+v", name, rows)
 		}
 	}
-	if rows := (floodResult{Flood: "lists"}).compareNaming(); len(rows) > 0 {
+	if rows := (floodResult{Result: flood.Result{Flood: "lists"}}).compareNaming(); len(rows) > 0 {
 		t.Errorf("not measured: %+v", rows)
 	}
 }
 
 func TestCompareStorage(t *testing.T) {
-	r := floodResult{Flood: "sizes", Storage: &storage{Before: 20 << 20, After: 400 << 20}}
+	r := floodResult{Result: flood.Result{Flood: "sizes"}, Storage: &storage{Before: 20 << 20, After: 400 << 20}}
 	if rows := r.compareStorage(nil); len(rows) != 1 || rows[0].Croft != 400<<20 || rows[0].Alternative != 20<<20 {
 		t.Errorf("with croft: %+v", rows)
 	}
@@ -63,7 +64,7 @@ func TestCompareStorage(t *testing.T) {
 	if len(rows) != 2 || rows[1].Croft != 400<<20 || rows[1].Alternative != 800<<20 {
 		t.Errorf("and without croft: %+v", rows)
 	}
-	if rows := (floodResult{Flood: "lists"}).compareStorage(&floodResult{}); len(rows) > 0 {
+	if rows := (floodResult{Result: flood.Result{Flood: "lists"}}).compareStorage(&floodResult{}); len(rows) > 0 {
 		t.Errorf("not measured: %+v", rows)
 	}
 }

@@ -34,6 +34,8 @@ func TestNoFlagIsIgnored(t *testing.T) {
 		"verify --list -o junit", "verify --explain choose-node -o junit",
 		"verify --explain choose-node --wall nodes", "verify --explain choose-node --attack run-a-pod", "verify --list --timeout 5m",
 		"verify --pool apps", "verify --image croft:test", "verify --packets --list", "verify --packets --attack choose-node", "verify --packets --tenant shop",
+		"verify --phase 5s", "verify --stop-above 2s", "verify --yes", "verify --floods --wall nodes", "verify --floods --packets", "verify --floods --all",
+		"verify --floods --yes -o junit", "verify --floods=hail --yes", "verify --floods --yes --phase 0s",
 		"adopt tenant shop --undo -o json", "migrate -f " + file + " --replace-nodes", "why -f " + file + " -n shop",
 		"apply -f " + file + " --wait=false --wait-timeout 1m", "install --export --context other", "install --kinds --image croft:test", "iam -f " + file + " --oidc-provider oidc.example.org",
 		"reach --from a --to b --port 70000",

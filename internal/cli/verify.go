@@ -29,7 +29,8 @@ type verifyOptions struct {
 	timeout time.Duration
 	record  bool
 	packets bool
-	// pool and image are for the pods of packets.
+	floods  floodOptions
+	// pool and image are for the pods of packets and floods.
 	pool, image string
 	output      format
 	files       subjectFlags
@@ -57,6 +58,14 @@ addresses, to nodes and to the API server: policies alone do not show that a net
 enforces them. The pods run croft's image on a pool of the cluster, and may wait for a new
 node. The result is part of the wall network.
 
+With --floods, it measures instead how much the load of one scratch tenant slows another
+one down. One tenant does a team's usual work alone, during each flood by the other, and
+alone again. A flood is load that a team can cause within the default limits. The command
+asks for a confirmation, and stops as soon as a request of the first tenant fails or the
+API server becomes slow. Exit status 1 means that a flood slowed requests down to more
+than 1.5 times their time alone, or the start of pods to more than twice their time.
+See docs/how-to/noisy-neighbours.md.
+
 With --record the command writes the result into the Platform's status. The operator
 derives metrics from it, for scheduled runs whose age and failures raise alerts.
 
@@ -66,8 +75,12 @@ nothing; --record counts that as a breach.
 Exit status 0 means that every wall held.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.packets && !cmd.Flags().Changed("timeout") {
+			switch changed := cmd.Flags().Changed("timeout"); {
+			case changed:
+			case o.packets:
 				o.timeout = 10 * time.Minute // the pods may wait for a new node
+			case len(o.floods.names) > 0:
+				o.timeout = 30 * time.Minute
 			}
 			return a.runVerify(cmd.Context(), o)
 		},
@@ -79,10 +92,10 @@ Exit status 0 means that every wall held.`,
 	c.Flags().BoolVar(&o.list, "list", false, "list the attacks, and try none")
 	c.Flags().StringVar(&o.explain, "explain", "", "explain this attack and what stops it, and try none")
 	c.Flags().StringVar(&o.tenant, "tenant", "", "try from inside this tenant, by dry-run requests only")
-	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the whole command; 10m with --packets")
+	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of the whole command; 10m with --packets, 30m with --floods")
 	c.Flags().BoolVar(&o.packets, "packets", false, "also test by real connections between pods whether the network plugin enforces the wall")
-	c.Flags().StringVar(&o.pool, "pool", "", "with --packets: the pool on whose nodes the pods run; by default the only one")
-	c.Flags().StringVar(&o.image, "image", "", "with --packets: croft's image; by default the image of the operator's Deployment")
+	c.Flags().StringVar(&o.pool, "pool", "", "with --packets or --floods: the pool on whose nodes the pods run; by default the only one")
+	c.Flags().StringVar(&o.image, "image", "", "with --packets or --floods: croft's image; by default the image of the operator's Deployment")
 	c.Flags().BoolVar(&o.record, "record", false,
 		"write the result of a complete run into the Platform's status, for the operator's metrics")
 	c.MarkFlagsMutuallyExclusive("list", "explain", "tenant")
@@ -99,12 +112,17 @@ Exit status 0 means that every wall held.`,
 		c.MarkFlagsMutuallyExclusive("packets", other)
 	}
 	o.output.addFlags(c, formatTable, formatJSON, formatYAML, formatJUnit)
+	o.floods.addFlags(c)
 	return c
 }
 
 func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
-	if !o.packets && (o.pool != "" || o.image != "") {
-		return errors.New("--pool and --image have an effect with --packets alone: add it, or leave them out")
+	flooded := len(o.floods.names) > 0
+	if !o.packets && !flooded && (o.pool != "" || o.image != "") {
+		return errors.New("--pool and --image have an effect with --packets or --floods alone: add one, or leave them out")
+	}
+	if flooded {
+		return a.runFloods(ctx, o)
 	}
 	if err := checkWallNames(o.walls); err != nil {
 		return err

@@ -31,30 +31,36 @@ func (a *app) newPackets(ctx context.Context, o verifyOptions) (*verify.Packets,
 	if !o.packets {
 		return nil, nil
 	}
-	c, err := a.newClient()
-	if err != nil {
-		return nil, toFailure(err)
-	}
-	live, err := a.readSubject(ctx, c, &o.files)
+	platform, pool, image, err := a.choosePods(ctx, o, "--packets")
 	if err != nil {
 		return nil, err
 	}
-	pool, err := choosePool(live, o.pool)
-	if err != nil {
-		return nil, err
-	}
-	image := o.image
-	if image == "" {
-		if image, err = findOperatorImage(ctx, c); err != nil {
-			return nil, err
-		}
-	}
-	packets, err := verify.NewPackets(live.Platforms[0], pool, image)
+	packets, err := verify.NewPackets(*platform, pool, image)
 	return packets, toFailure(err)
 }
 
+// choosePods returns the Platform, and the pool and the image of the pods of a flag.
+func (a *app) choosePods(ctx context.Context, o verifyOptions, flag string) (platform *v1alpha1.Platform, pool, image string, err error) {
+	c, err := a.newClient()
+	if err != nil {
+		return nil, "", "", toFailure(err)
+	}
+	live, err := a.readSubject(ctx, c, &o.files)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if pool, err = choosePool(live, flag, o.pool); err != nil {
+		return nil, "", "", err
+	}
+	image = o.image
+	if image == "" {
+		image, err = findOperatorImage(ctx, c, flag)
+	}
+	return &live.Platforms[0], pool, image, err
+}
+
 // choosePool returns the named pool, or the only one.
-func choosePool(declared *manifest.Declaration, name string) (string, error) {
+func choosePool(declared *manifest.Declaration, flag, name string) (string, error) {
 	var names []string
 	for i := range declared.Pools {
 		names = append(names, declared.Pools[i].Name)
@@ -62,11 +68,11 @@ func choosePool(declared *manifest.Declaration, name string) (string, error) {
 	slices.Sort(names)
 	switch {
 	case len(names) == 0:
-		return "", failuref("--packets: the pods need a pool, and none is declared")
+		return "", failuref("%s: the pods need a pool, and none is declared", flag)
 	case name == "" && len(names) == 1:
 		return names[0], nil
 	case name == "":
-		return "", fmt.Errorf("--packets: there are several pools: name the one on which the pods run with --pool: %s", strings.Join(names, ", "))
+		return "", fmt.Errorf("%s: there are several pools: name the one on which the pods run with --pool: %s", flag, strings.Join(names, ", "))
 	case !slices.Contains(names, name):
 		return "", fmt.Errorf("--pool %s: there is no such pool: write one of %s", name, strings.Join(names, ", "))
 	default:
@@ -75,14 +81,14 @@ func choosePool(declared *manifest.Declaration, name string) (string, error) {
 }
 
 // findOperatorImage returns the image of the operator's Deployment.
-func findOperatorImage(ctx context.Context, c client.Client) (string, error) {
+func findOperatorImage(ctx context.Context, c client.Client, flag string) (string, error) {
 	var operator appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, &operator)
 	if client.IgnoreNotFound(err) != nil {
 		return "", failuref("reading the operator's Deployment: %w", explainUnreachable(err))
 	}
 	if err != nil || len(operator.Spec.Template.Spec.Containers) == 0 {
-		return "", fmt.Errorf("--packets: no Deployment runs croft's operator here: name croft's image with --image")
+		return "", fmt.Errorf("%s: no Deployment runs croft's operator here: name croft's image with --image", flag)
 	}
 	return operator.Spec.Template.Spec.Containers[0].Image, nil
 }

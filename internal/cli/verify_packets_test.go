@@ -26,7 +26,7 @@ func TestChoosePool(t *testing.T) {
 		for _, name := range strings.Fields(c.declared) {
 			declared.Pools = append(declared.Pools, v1alpha1.Pool{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}
-		got, err := choosePool(declared, c.name)
+		got, err := choosePool(declared, "--packets", c.name)
 		if got != c.want || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%q of %q: %q, %v", c.name, c.declared, got, err)
 		}

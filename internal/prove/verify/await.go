@@ -27,11 +27,17 @@ const (
 // awaitReady waits until an ordinary pod is admitted, and then until each policy refuses an attack.
 // If either takes too long, the attacks report it.
 func (s *Scratch) awaitReady(ctx context.Context, runner *Runner) error {
-	admitted := func(ctx context.Context) (bool, error) { return s.admitsPods(ctx, runner), nil }
-	if err := wait.PollUntilContextTimeout(ctx, pause, admitting, true, admitted); err != nil {
+	if err := s.awaitAdmission(ctx, runner); err != nil {
 		return ignoreTimeout(ctx, err)
 	}
 	return awaitRefusals(ctx, runner, pickOnePerPolicy(s.Attacks()))
+}
+
+// awaitAdmission waits until an ordinary pod is admitted.
+func (s *Scratch) awaitAdmission(ctx context.Context, runner *Runner) error {
+	return wait.PollUntilContextTimeout(ctx, pause, admitting, true, func(ctx context.Context) (bool, error) {
+		return s.admitsPods(ctx, runner), nil
+	})
 }
 
 // awaitRefusals waits until each attack was refused once.

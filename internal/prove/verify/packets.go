@@ -35,16 +35,22 @@ type Packets struct {
 func NewPackets(platform v1alpha1.Platform, pool, image string) (*Packets, error) {
 	tenant := func(egress v1alpha1.Egress) func(*v1alpha1.TenantSpec, string) {
 		return func(t *v1alpha1.TenantSpec, _ string) {
-			t.Pools, t.Network.Egress = []string{pool}, egress
-			t.Policy = v1alpha1.TenantPolicy{PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: v1alpha1.Allowances{
-				PolicySettings: v1alpha1.PolicySettings{Registries: []string{"*"}, RuntimeClasses: []string{"*"}},
-				// The Platform's default class may be among the classes of its tenants only.
-				Images: &v1alpha1.Images{}, PriorityClass: &v1alpha1.PodPriorityClass{},
-			}}
+			allowPods(t, pool)
+			t.Network.Egress = egress
 		}
 	}
 	scratch, err := newScratch(platform, tenant(v1alpha1.EgressOpen), tenant(v1alpha1.EgressRestricted))
 	return &Packets{scratch: scratch, image: image}, err
+}
+
+// allowPods lets a tenant run croft's image on a pool.
+func allowPods(t *v1alpha1.TenantSpec, pool string) {
+	t.Pools = []string{pool}
+	t.Policy = v1alpha1.TenantPolicy{PodSecurity: v1alpha1.PodSecurityRestricted, Allowances: v1alpha1.Allowances{
+		PolicySettings: v1alpha1.PolicySettings{Registries: []string{"*"}, RuntimeClasses: []string{"*"}},
+		// The Platform's default class may be among the classes of its tenants only.
+		Images: &v1alpha1.Images{}, PriorityClass: &v1alpha1.PodPriorityClass{},
+	}}
 }
 
 // polling is the interval between two reads of a pod.

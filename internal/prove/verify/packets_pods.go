@@ -25,7 +25,7 @@ const (
 func (p *Packets) buildServer(namespace string) *corev1.Pod {
 	pod := p.buildPod(namespace, serverName)
 	pod.Labels = map[string]string{"app": serverName}
-	pod.Spec.Containers = []corev1.Container{p.buildContainer("serve", "packets", "serve")}
+	pod.Spec.Containers = []corev1.Container{buildContainer(p.image, "serve", "packets", "serve")}
 	return pod
 }
 
@@ -49,8 +49,8 @@ func (p *Packets) buildDialer(namespace string, t *targets) *corev1.Pod {
 	pod := p.buildPod(namespace, serverName+"-dial")
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	connections := t.listConnections(namespace)
-	pod.Spec.InitContainers = []corev1.Container{p.buildContainer(firstContainer, append([]string{"packets", "dial", firstDuration}, listAddresses(selectClosed(connections))...)...)}
-	pod.Spec.Containers = []corev1.Container{p.buildContainer(mainContainer, append([]string{"packets", "dial", fullDuration}, listAddresses(connections)...)...)}
+	pod.Spec.InitContainers = []corev1.Container{buildContainer(p.image, firstContainer, append([]string{"packets", "dial", firstDuration}, listAddresses(selectClosed(connections))...)...)}
+	pod.Spec.Containers = []corev1.Container{buildContainer(p.image, mainContainer, append([]string{"packets", "dial", fullDuration}, listAddresses(connections)...)...)}
 	return pod
 }
 
@@ -67,9 +67,9 @@ func (p *Packets) buildPod(namespace, name string) *corev1.Pod {
 	}
 }
 
-func (p *Packets) buildContainer(name string, args ...string) corev1.Container {
+func buildContainer(image, name string, args ...string) corev1.Container {
 	return corev1.Container{
-		Name: name, Image: p.image, Args: args,
+		Name: name, Image: image, Args: args,
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},

@@ -59,6 +59,7 @@ func TestTwoTenants(t *testing.T) {
 		{"Status", testStatus},
 		{"Verify", testVerify},
 		{"Interrupt", testInterrupt},
+		{"Floods", testFloods},
 		{"Breaches", testBreaches},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })

@@ -1,4 +1,4 @@
-package main
+package flood
 
 import (
 	"context"
@@ -39,71 +39,68 @@ const (
 	floodScalers = 50
 	// largeObjects is the number of objects of the maximum size, if no quota refuses them earlier.
 	largeObjects = 250
-	// mostWritten limits the bytes of these objects' versions, because etcd keeps all versions for five
-	// minutes. In a long phase, the flood ends early.
-	mostWritten = 1 << 30
 	// afterRefusal is the pause of a client whose request was refused, as of a controller.
 	afterRefusal = 250 * time.Millisecond
 )
 
 // floodLabels are on all objects of floods.
-var floodLabels = client.MatchingLabels{"bench.croft.dev/flood": "true"}
+var floodLabels = client.MatchingLabels{"verify.croft.dev/flood": "true"}
 
-// flood is load that a team can cause with the rights of an operator. Each of its clients is a member of the
+// Flood is load that a team can cause with the rights of an operator. Each of its clients is a member of the
 // team with a connection of its own.
-type flood struct {
-	name, summary string
+type Flood struct {
+	Name, Summary string
 	clients       int
 	// prepare creates a client's part of the load that remains. It may be nil.
 	prepare func(context.Context, *flooder)
 	// act sends some requests, and is called again and again. It may be nil.
 	act func(context.Context, *flooder) error
-	// named means that `croft doctor` can name the tenant: enough of its pods or of its service accounts' requests wait.
-	named bool
-	// stored means that the flood fills etcd, whose size is measured.
-	stored bool
+	// Named means that `croft doctor` can name the tenant: enough of its pods or of its service accounts' requests wait.
+	Named bool
+	// Stored means that the flood fills etcd, whose size is measured.
+	Stored bool
 }
 
-// floods are all floods. The last one uses much of etcd's space.
-var floods = []flood{
-	{name: "lists", summary: "64 clients list everything in their namespace, of which 20 MB are ConfigMaps", clients: 64, prepare: fillLists, act: listEverything},
-	{name: "accounts", summary: "the same by 64 service accounts", clients: 64, prepare: prepareAccount, act: listAsAccount, named: true},
-	{name: "watches", summary: fmt.Sprintf("%d watches, which report %d changes a second", floodWatches, time.Second/watchInterval), clients: 40, prepare: openManyWatches, act: changeWatched},
-	{name: "configmaps", summary: "16 clients create and delete ConfigMaps", clients: 16, act: churnConfigMaps},
-	{name: "pods", summary: fmt.Sprintf("pending pods up to the quota, or %d, that no node can run", floodPods), clients: 16, prepare: createPendingPods, named: true},
-	{name: "events", summary: "16 clients write events", clients: 16, act: writeEvent},
-	{name: "leases", summary: fmt.Sprintf("64 clients renew %d Leases", floodLeases), clients: 64, prepare: createLeases, act: renewLease},
-	{name: "jobs", summary: "16 clients create Jobs, each of which fails after a second", clients: 16, act: createFailingJob},
-	{name: "owners", summary: "16 clients create ConfigMaps whose owner does not exist", clients: 16, act: createOrphan},
-	{name: "scalers", summary: fmt.Sprintf("%d HorizontalPodAutoscalers with ten metrics", floodScalers), clients: 10, prepare: createScalers},
-	{name: "services", summary: "16 clients create and delete Services", clients: 16, act: churnServices},
-	{name: "sizes", summary: fmt.Sprintf("8 clients write up to %d ConfigMaps of the maximum size again and again", largeObjects), clients: 8, prepare: fillLargest, act: rewriteLargest, stored: true},
+// All are all floods. The last one uses much of etcd's space.
+var All = []Flood{
+	{Name: "lists", Summary: "64 clients list everything in their namespace, of which 20 MB are ConfigMaps", clients: 64, prepare: fillLists, act: listEverything},
+	{Name: "accounts", Summary: "the same by 64 service accounts", clients: 64, prepare: prepareAccount, act: listAsAccount, Named: true},
+	{Name: "watches", Summary: fmt.Sprintf("%d watches, which report %d changes a second", floodWatches, time.Second/watchInterval), clients: 40, prepare: openManyWatches, act: changeWatched},
+	{Name: "configmaps", Summary: "16 clients create and delete ConfigMaps", clients: 16, act: churnConfigMaps},
+	{Name: "pods", Summary: fmt.Sprintf("pending pods up to the quota, or %d, that no node can run", floodPods), clients: 16, prepare: createPendingPods, Named: true},
+	{Name: "events", Summary: "16 clients write events", clients: 16, act: writeEvent},
+	{Name: "leases", Summary: fmt.Sprintf("64 clients renew %d Leases", floodLeases), clients: 64, prepare: createLeases, act: renewLease},
+	{Name: "jobs", Summary: "16 clients create Jobs, each of which fails after a second", clients: 16, act: createFailingJob},
+	{Name: "owners", Summary: "16 clients create ConfigMaps whose owner does not exist", clients: 16, act: createOrphan},
+	{Name: "scalers", Summary: fmt.Sprintf("%d HorizontalPodAutoscalers with ten metrics", floodScalers), clients: 10, prepare: createScalers},
+	{Name: "services", Summary: "16 clients create and delete Services", clients: 16, act: churnServices},
+	{Name: "sizes", Summary: fmt.Sprintf("8 clients write up to %d ConfigMaps of the maximum size again and again", largeObjects), clients: 8, prepare: fillLargest, act: rewriteLargest, Stored: true},
 }
 
-// chooseFloods returns the floods of a list of names, or all.
-func chooseFloods(only string) ([]flood, error) {
-	if only == "" {
-		return floods, nil
+// Choose returns the floods with these names, or all if there are none.
+func Choose(names []string) ([]Flood, error) {
+	if len(names) == 0 {
+		return All, nil
 	}
-	names, wanted := listFloodNames(), strings.Split(only, ",")
-	for _, name := range wanted {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("-floods: there is no flood %q: choose from %s", name, strings.Join(names, ", "))
+	for _, name := range names {
+		if !slices.Contains(ListNames(), name) {
+			return nil, fmt.Errorf("there is no flood %q: choose from %s", name, strings.Join(ListNames(), ", "))
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(floods), func(f flood) bool { return !slices.Contains(wanted, f.name) }), nil
+	return slices.DeleteFunc(slices.Clone(All), func(f Flood) bool { return !slices.Contains(names, f.Name) }), nil
 }
 
-func listFloodNames() []string {
+// ListNames returns the names of all floods.
+func ListNames() []string {
 	var names []string
-	for _, f := range floods {
-		names = append(names, f.name)
+	for _, f := range All {
+		names = append(names, f.Name)
 	}
 	return names
 }
 
-// requestCount counts a flood's requests.
-type requestCount struct {
+// RequestCount counts a flood's requests.
+type RequestCount struct {
 	Sent    int `json:"sent"`
 	Refused int `json:"refused"`
 	// Refusal is the first refusal.
@@ -112,7 +109,7 @@ type requestCount struct {
 	mu sync.Mutex
 }
 
-func (c *requestCount) add(err error) {
+func (c *RequestCount) add(err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the flood has ended
 	}
@@ -126,12 +123,12 @@ func (c *requestCount) add(err error) {
 	}
 }
 
-func (c *requestCount) String() string {
+func (c *RequestCount) String() string {
 	return fmt.Sprintf("%d requests, %d of them refused", c.Sent, c.Refused)
 }
 
 // check returns an error if no request was successful: there was no flood.
-func (c *requestCount) check() error {
+func (c *RequestCount) check() error {
 	if c.Sent == c.Refused {
 		return fmt.Errorf("none of the flood's %d requests succeeded: %s", c.Sent, c.Refusal)
 	}
@@ -144,22 +141,22 @@ type flooder struct {
 	raw *http.Client
 	// account is the connection of a service account. It is nil until a flood needs it.
 	account *http.Client
-	cluster *neighbours
+	cluster *Neighbours
 	// number is its number among the flood's clients.
 	number, clients int
 	// turn is the number of its acts, and own the names of its objects.
 	turn int
 	own  []string
-	sent *requestCount
+	sent *RequestCount
 }
 
-func (n *neighbours) newFlooder(number int) (*flooder, error) {
-	c, raw, err := n.newUser(fmt.Sprintf("person %d of %s", number, neighbourTeam), neighbourTeam)
+func (n *Neighbours) newFlooder(number int) (*flooder, error) {
+	c, raw, err := n.newUser(fmt.Sprintf("person %d of %s", number, n.Neighbour.Namespace), n.Neighbour)
 	return &flooder{WithWatch: c, raw: raw, cluster: n, number: number}, err
 }
 
 // takePart takes part in a flood until ctx ends. It calls prepared when the load that remains is in force.
-func (u *flooder) takePart(ctx context.Context, f flood, sent *requestCount, prepared func()) {
+func (u *flooder) takePart(ctx context.Context, f Flood, sent *RequestCount, prepared func()) {
 	u.clients, u.turn, u.own, u.sent = f.clients, 0, nil, sent
 	if f.prepare != nil {
 		f.prepare(ctx, u)
@@ -210,7 +207,7 @@ func (u *flooder) patchOwn(ctx context.Context, object client.Object, format str
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	object.SetNamespace(neighbourTeam)
+	object.SetNamespace(u.cluster.Neighbour.Namespace)
 	object.SetName(u.own[u.turn%len(u.own)])
 	return u.countRequest(u.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, args...))))
 }
@@ -231,16 +228,16 @@ func (u *flooder) openBody(ctx context.Context, by *http.Client, path string) (i
 	return response.Body, nil
 }
 
-func newFloodMeta() metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: neighbourTeam, GenerateName: "flood-", Labels: maps.Clone(floodLabels)}
+func (n *Neighbours) newFloodMeta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: n.Neighbour.Namespace, GenerateName: "flood-", Labels: maps.Clone(floodLabels)}
 }
 
-func newFloodConfigMap(bytes int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: newFloodMeta(), Data: map[string]string{"text": strings.Repeat("x", bytes)}}
+func (n *Neighbours) newFloodConfigMap(bytes int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: n.newFloodMeta(), Data: map[string]string{"text": strings.Repeat("x", bytes)}}
 }
 
 func fillLists(ctx context.Context, u *flooder) {
-	u.fillPart(ctx, listedObjects, func() client.Object { return newFloodConfigMap(largestText) })
+	u.fillPart(ctx, listedObjects, func() client.Object { return u.cluster.newFloodConfigMap(min(LargestText, u.cluster.MostBytes)) })
 }
 
 // listedResources are the kinds of a team, by path. %s is the namespace.
@@ -254,7 +251,7 @@ func listEverything(ctx context.Context, u *flooder) error { return u.listNext(c
 
 // listNext lists the next kind. It drops the response, because decoding it would take CPU time from the API server.
 func (u *flooder) listNext(ctx context.Context, by *http.Client) error {
-	body, err := u.openBody(ctx, by, fmt.Sprintf(listedResources[u.turn%len(listedResources)], neighbourTeam))
+	body, err := u.openBody(ctx, by, fmt.Sprintf(listedResources[u.turn%len(listedResources)], u.cluster.Neighbour.Namespace))
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
 		err = errors.Join(err, body.Close())
@@ -266,27 +263,27 @@ func (u *flooder) listNext(ctx context.Context, by *http.Client) error {
 // fairness gives each account a share, as it does each person.
 func prepareAccount(ctx context.Context, u *flooder) {
 	fillLists(ctx, u)
-	account := &corev1.ServiceAccount{ObjectMeta: newFloodMeta()}
+	account := &corev1.ServiceAccount{ObjectMeta: u.cluster.newFloodMeta()}
 	if u.countRequest(u.Create(ctx, account)) != nil {
 		return
 	}
-	err := u.countRequest(u.Create(ctx, newLister()))
+	err := u.countRequest(u.Create(ctx, u.cluster.newLister()))
 	if err == nil || apierrors.IsAlreadyExists(err) {
-		err = u.countRequest(u.Create(ctx, newListerBinding(account.Name)))
+		err = u.countRequest(u.Create(ctx, u.cluster.newListerBinding(account.Name)))
 	}
 	if err != nil {
 		return
 	}
-	_, u.account, err = u.cluster.newClients("system:serviceaccount:"+neighbourTeam+":"+account.Name,
-		"system:serviceaccounts", "system:serviceaccounts:"+neighbourTeam, "system:authenticated")
+	_, u.account, err = u.cluster.newClients("system:serviceaccount:"+u.cluster.Neighbour.Namespace+":"+account.Name,
+		"system:serviceaccounts", "system:serviceaccounts:"+u.cluster.Neighbour.Namespace, "system:authenticated")
 	_ = u.countRequest(err)
 }
 
 // listerRole is the name of the Role of the service accounts.
 const listerRole = "flood-lister"
 
-func newLister() *rbacv1.Role {
-	role := &rbacv1.Role{ObjectMeta: newFloodMeta(), Rules: []rbacv1.PolicyRule{
+func (n *Neighbours) newLister() *rbacv1.Role {
+	role := &rbacv1.Role{ObjectMeta: n.newFloodMeta(), Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "secrets", "services", "events"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"list"}},
@@ -295,10 +292,10 @@ func newLister() *rbacv1.Role {
 	return role
 }
 
-func newListerBinding(account string) *rbacv1.RoleBinding {
+func (n *Neighbours) newListerBinding(account string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
-		ObjectMeta: newFloodMeta(), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: listerRole},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: neighbourTeam, Name: account}},
+		ObjectMeta: n.newFloodMeta(), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: listerRole},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: n.Neighbour.Namespace, Name: account}},
 	}
 }
 
@@ -315,7 +312,7 @@ const watchedConfigMap = "flood-watched"
 
 func openManyWatches(ctx context.Context, u *flooder) {
 	for range u.getPart(floodWatches) {
-		body, err := u.openBody(ctx, u.raw, fmt.Sprintf("/api/v1/namespaces/%s/configmaps?watch=true", neighbourTeam))
+		body, err := u.openBody(ctx, u.raw, fmt.Sprintf("/api/v1/namespaces/%s/configmaps?watch=true", u.cluster.Neighbour.Namespace))
 		if u.countRequest(err) != nil {
 			continue
 		}
@@ -325,7 +322,7 @@ func openManyWatches(ctx context.Context, u *flooder) {
 		}()
 	}
 	if u.number == 0 {
-		o := newFloodConfigMap(1 << 10)
+		o := u.cluster.newFloodConfigMap(1 << 10)
 		o.GenerateName, o.Name = "", watchedConfigMap
 		if u.countRequest(u.Create(ctx, o)) == nil {
 			u.own = []string{watchedConfigMap}
@@ -340,12 +337,12 @@ func changeWatched(ctx context.Context, u *flooder) error {
 }
 
 func churnConfigMaps(ctx context.Context, u *flooder) error {
-	return u.churnObject(ctx, newFloodConfigMap(1<<10))
+	return u.churnObject(ctx, u.cluster.newFloodConfigMap(1<<10))
 }
 
 // buildUnschedulablePod returns a pod for an architecture that no node has.
-func (n *neighbours) buildUnschedulablePod() *corev1.Pod {
-	pod := n.buildPod(neighbourTeam, "flood-")
+func (n *Neighbours) buildUnschedulablePod() *corev1.Pod {
+	pod := n.buildPod(n.Neighbour, "flood-")
 	pod.Labels = maps.Clone(floodLabels)
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -359,25 +356,25 @@ func createPendingPods(ctx context.Context, u *flooder) {
 	u.fillPart(ctx, floodPods, func() client.Object { return u.cluster.buildUnschedulablePod() })
 }
 
-func newFloodEvent() *corev1.Event {
+func (n *Neighbours) newFloodEvent() *corev1.Event {
 	return &corev1.Event{
-		ObjectMeta: newFloodMeta(), InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: neighbourTeam, Name: "flood"},
+		ObjectMeta: n.newFloodMeta(), InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: n.Neighbour.Namespace, Name: "flood"},
 		Type: corev1.EventTypeWarning, Reason: "Flood", Message: strings.Repeat("x", 1000), Source: corev1.EventSource{Component: "flood"},
 	}
 }
 
 func writeEvent(ctx context.Context, u *flooder) error {
-	return u.countRequest(u.Create(ctx, newFloodEvent()))
+	return u.countRequest(u.Create(ctx, u.cluster.newFloodEvent()))
 }
 
-func newFloodLease() *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: newFloodMeta(), Spec: coordinationv1.LeaseSpec{
+func (n *Neighbours) newFloodLease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: n.newFloodMeta(), Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To("flood"), LeaseDurationSeconds: ptr.To[int32](15),
 	}}
 }
 
 func createLeases(ctx context.Context, u *flooder) {
-	u.fillPart(ctx, floodLeases, func() client.Object { return newFloodLease() })
+	u.fillPart(ctx, floodLeases, func() client.Object { return u.cluster.newFloodLease() })
 }
 
 func renewLease(ctx context.Context, u *flooder) error {
@@ -385,10 +382,10 @@ func renewLease(ctx context.Context, u *flooder) error {
 }
 
 // buildFailingJob returns a Job that fails after a second and is then deleted.
-func (n *neighbours) buildFailingJob() *batchv1.Job {
+func (n *Neighbours) buildFailingJob() *batchv1.Job {
 	pod := n.buildUnschedulablePod()
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	return &batchv1.Job{ObjectMeta: newFloodMeta(), Spec: batchv1.JobSpec{
+	return &batchv1.Job{ObjectMeta: n.newFloodMeta(), Spec: batchv1.JobSpec{
 		BackoffLimit: ptr.To[int32](0), ActiveDeadlineSeconds: ptr.To[int64](1), TTLSecondsAfterFinished: ptr.To[int32](0),
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(floodLabels)}, Spec: pod.Spec},
 	}}
@@ -400,11 +397,11 @@ func createFailingJob(ctx context.Context, u *flooder) error {
 
 // createOrphan creates a ConfigMap that the garbage collector deletes after it has looked for the owner.
 func createOrphan(ctx context.Context, u *flooder) error {
-	return u.countRequest(u.Create(ctx, newOrphan()))
+	return u.countRequest(u.Create(ctx, u.cluster.newOrphan()))
 }
 
-func newOrphan() *corev1.ConfigMap {
-	o := newFloodConfigMap(1 << 10)
+func (n *Neighbours) newOrphan() *corev1.ConfigMap {
+	o := n.newFloodConfigMap(1 << 10)
 	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "missing", UID: uuid.NewUUID()}}
 	return o
 }
@@ -416,19 +413,19 @@ func createScalers(ctx context.Context, u *flooder) {
 	if u.countRequest(u.Create(ctx, target)) != nil {
 		return
 	}
-	u.fillPart(ctx, floodScalers, func() client.Object { return newScaler(target.Name) })
+	u.fillPart(ctx, floodScalers, func() client.Object { return u.cluster.newScaler(target.Name) })
 }
 
-func (n *neighbours) buildDeployment() *appsv1.Deployment {
+func (n *Neighbours) buildDeployment() *appsv1.Deployment {
 	labels := maps.Clone(floodLabels)
-	return &appsv1.Deployment{ObjectMeta: newFloodMeta(), Spec: appsv1.DeploymentSpec{
+	return &appsv1.Deployment{ObjectMeta: n.newFloodMeta(), Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: n.buildUnschedulablePod().Spec},
 	}}
 }
 
-func newScaler(deployment string) *autoscalingv2.HorizontalPodAutoscaler {
-	scaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: newFloodMeta(), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+func (n *Neighbours) newScaler(deployment string) *autoscalingv2.HorizontalPodAutoscaler {
+	scaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: n.newFloodMeta(), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment},
 		MaxReplicas:    2,
 	}}
@@ -443,25 +440,25 @@ func newScaler(deployment string) *autoscalingv2.HorizontalPodAutoscaler {
 	return scaler
 }
 
-func newFloodService() *corev1.Service {
-	return &corev1.Service{ObjectMeta: newFloodMeta(), Spec: corev1.ServiceSpec{
+func (n *Neighbours) newFloodService() *corev1.Service {
+	return &corev1.Service{ObjectMeta: n.newFloodMeta(), Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"app": "flood"}, Ports: []corev1.ServicePort{{Port: 80}},
 	}}
 }
 
 func churnServices(ctx context.Context, u *flooder) error {
-	return u.churnObject(ctx, newFloodService())
+	return u.churnObject(ctx, u.cluster.newFloodService())
 }
 
 func fillLargest(ctx context.Context, u *flooder) {
-	u.fillPart(ctx, largeObjects, func() client.Object { return newFloodConfigMap(u.cluster.mostBytes) })
+	u.fillPart(ctx, largeObjects, func() client.Object { return u.cluster.newFloodConfigMap(u.cluster.MostBytes) })
 }
 
 func rewriteLargest(ctx context.Context, u *flooder) error {
-	size := int64(u.cluster.mostBytes)
-	if written := u.cluster.written.Add(size); written > mostWritten {
-		if written-size <= mostWritten { // the first client that reaches the limit
-			printProgress("neighbours: the flood of sizes ends early, after %d MiB: choose a shorter -phase", mostWritten>>20)
+	size, most := int64(u.cluster.MostBytes), u.cluster.MostWritten
+	if written := u.cluster.written.Add(size); written > most {
+		if written-size <= most { // the first client that reaches the limit
+			u.cluster.Report("the flood of sizes ends early, after %d MiB: choose a shorter phase", most>>20)
 		}
 		<-ctx.Done()
 		return ctx.Err()
@@ -469,5 +466,5 @@ func rewriteLargest(ctx context.Context, u *flooder) error {
 	// The API server does not store a patch without a change, so each round has another letter.
 	round := u.turn / max(len(u.own), 1)
 	letter := string(rune('a' + round%20))
-	return u.patchOwn(ctx, &corev1.ConfigMap{}, `{"data":{"text":%q}}`, strings.Repeat(letter, u.cluster.mostBytes))
+	return u.patchOwn(ctx, &corev1.ConfigMap{}, `{"data":{"text":%q}}`, strings.Repeat(letter, u.cluster.MostBytes))
 }

@@ -1,4 +1,4 @@
-package main
+package flood
 
 import (
 	"context"
@@ -11,11 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
+	// poll is the time between two tries, and admissionTimeout limits the time until a new namespace admits pods.
+	poll, admissionTimeout = 200 * time.Millisecond, 3 * time.Minute
+	// nodeTimeout limits the time until the first pod runs, on a node that may have to start first.
+	nodeTimeout = 5 * time.Minute
 	// operationTimeout is the time limit for an operation. An operation that fails counts as one that took
 	// this long.
 	operationTimeout = 30 * time.Second
@@ -27,17 +30,18 @@ const (
 	settings = "settings"
 )
 
-// operation is a part of the victim's work.
-type operation struct {
-	name  string
+// Operation is a part of the victim's work.
+type Operation struct {
+	Name  string
 	every time.Duration
-	// target is the largest factor by which a flood may slow it down.
-	target float64
+	// Target is the largest factor by which a flood may slow it down.
+	Target float64
 	// do returns the duration in seconds, which does not include cleaning up.
 	do func(*victim, context.Context) (float64, error)
 }
 
-var operations = []operation{
+// Operations are all operations of the victim.
+var Operations = []Operation{
 	{"create a pod", requestInterval, 1.5, (*victim).createPod},
 	{"list pods", requestInterval, 1.5, (*victim).listPods},
 	{"get a Secret", requestInterval, 1.5, (*victim).getSecret},
@@ -47,25 +51,25 @@ var operations = []operation{
 // victim is a member of a team who does the usual work of a team.
 type victim struct {
 	client  client.WithWatch
-	cluster *neighbours
+	cluster *Neighbours
 }
 
 // newVictim creates the victim's objects, and waits until its pods run.
-func (n *neighbours) newVictim(ctx context.Context) (*victim, error) {
-	c, _, err := n.newUser("person of "+victimTeam, victimTeam)
+func (n *Neighbours) newVictim(ctx context.Context) (*victim, error) {
+	c, _, err := n.newUser("person of "+n.Victim.Namespace, n.Victim)
 	if err != nil {
 		return nil, err
 	}
 	v := &victim{c, n}
 	// The service account of a new namespace, and the rules, take a moment.
 	var last error
-	if err := wait.PollUntilContextTimeout(ctx, restPoll, restTimeout, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(ctx, poll, admissionTimeout, true, func(ctx context.Context) (bool, error) {
 		last = v.client.Create(ctx, v.buildGatedPod(), client.DryRunAll)
 		return last == nil, nil
 	}); err != nil {
-		return nil, fmt.Errorf("create a pod in %s: %w", victimTeam, errors.Join(err, last))
+		return nil, fmt.Errorf("create a pod in %s: %w", n.Victim.Namespace, errors.Join(err, last))
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: victimTeam, Name: settings}, StringData: map[string]string{"key": "value"}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Victim.Namespace, Name: settings}, StringData: map[string]string{"key": "value"}}
 	if err := v.client.Create(ctx, secret); err != nil {
 		return nil, err
 	}
@@ -75,18 +79,18 @@ func (n *neighbours) newVictim(ctx context.Context) (*victim, error) {
 		}
 	}
 	// The first pod waits for a node, which remains.
-	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	limited, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
 	if _, err := v.rollOut(limited); err != nil {
-		return nil, fmt.Errorf("no pod of %s runs: %w", victimTeam, err)
+		return nil, fmt.Errorf("no pod of %s runs: %w", n.Victim.Namespace, err)
 	}
 	return v, nil
 }
 
 // buildGatedPod returns a pod that the scheduler ignores, so that its creation is the only load.
 func (v *victim) buildGatedPod() *corev1.Pod {
-	pod := v.cluster.buildPod(victimTeam, "gated-")
-	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "bench.croft.dev/wait"}}
+	pod := v.cluster.buildPod(v.cluster.Victim, "gated-")
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "croft.dev/verify"}}
 	return pod
 }
 
@@ -98,30 +102,32 @@ func (v *victim) createPod(ctx context.Context) (float64, error) {
 }
 
 func (v *victim) listPods(ctx context.Context) (float64, error) {
-	return timeSeconds(func() error { return v.client.List(ctx, &corev1.PodList{}, client.InNamespace(victimTeam)) })
+	return timeSeconds(func() error {
+		return v.client.List(ctx, &corev1.PodList{}, client.InNamespace(v.cluster.Victim.Namespace))
+	})
 }
 
 func (v *victim) getSecret(ctx context.Context) (float64, error) {
 	return timeSeconds(func() error {
-		return v.client.Get(ctx, client.ObjectKey{Namespace: victimTeam, Name: settings}, &corev1.Secret{})
+		return v.client.Get(ctx, client.ObjectKey{Namespace: v.cluster.Victim.Namespace, Name: settings}, &corev1.Secret{})
 	})
 }
 
 // rollOut creates a pod, and waits until it is Running.
 func (v *victim) rollOut(ctx context.Context) (float64, error) {
-	pod := v.cluster.buildPod(victimTeam, "roll-out-")
+	pod := v.cluster.buildPod(v.cluster.Victim, "roll-out-")
 	took, err := timeSeconds(func() error {
 		if err := v.client.Create(ctx, pod); err != nil {
 			return err
 		}
-		return awaitRunning(ctx, v.client, pod)
+		return AwaitRunning(ctx, v.client, pod)
 	})
 	v.deletePod(ctx, pod)
 	return took, err
 }
 
-// awaitRunning waits until a pod that was just created is Running.
-func awaitRunning(ctx context.Context, c client.WithWatch, pod *corev1.Pod) error {
+// AwaitRunning waits until a pod that was just created is Running.
+func AwaitRunning(ctx context.Context, c client.WithWatch, pod *corev1.Pod) error {
 	changes, err := c.Watch(ctx, &corev1.PodList{}, &client.ListOptions{
 		Namespace: pod.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name),
 		Raw: &metav1.ListOptions{ResourceVersion: pod.ResourceVersion},
@@ -130,13 +136,12 @@ func awaitRunning(ctx context.Context, c client.WithWatch, pod *corev1.Pod) erro
 		return err
 	}
 	defer changes.Stop()
-	if err := awaitEvent(ctx, changes, func(e watch.Event) bool {
-		o, ok := e.Object.(*corev1.Pod)
-		return ok && o.Status.Phase == corev1.PodRunning
-	}); err != nil {
-		return fmt.Errorf("wait until a pod is Running: %w", err)
+	for change := range changes.ResultChan() {
+		if o, ok := change.Object.(*corev1.Pod); ok && o.Status.Phase == corev1.PodRunning {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("wait until a pod is Running: %w", errors.Join(errors.New("the watch ended"), ctx.Err()))
 }
 
 // deletePod deletes a pod, if it was created. A pod that remains only makes the list longer.
@@ -150,25 +155,31 @@ func (v *victim) deletePod(ctx context.Context, pod *corev1.Pod) {
 }
 
 // observe does all operations at the same time, each again and again.
-func (v *victim) observe(ctx context.Context, during time.Duration) phase {
-	found := phase{}
+func (v *victim) observe(ctx context.Context, during time.Duration) Phase {
+	found := Phase{}
 	var all sync.WaitGroup
-	for _, o := range operations {
-		collected := &observation{}
-		found[o.name] = collected
+	for _, o := range Operations {
+		collected := &Observation{}
+		found[o.Name] = collected
 		all.Go(func() {
-			collected.collect(ctx, o.every, during, func(ctx context.Context) (float64, error) { return o.do(v, ctx) })
+			collected.collect(ctx, o.every, during, func(ctx context.Context) (float64, error) {
+				took, err := o.do(v, ctx)
+				if err != nil && !errors.Is(err, context.Canceled) {
+					v.cluster.stop(fmt.Errorf("the victim failed: %s: %w", o.Name, err))
+				}
+				return took, err
+			})
 		})
 	}
 	all.Wait()
 	return found
 }
 
-// phase has the observations of some time, by the operations' names.
-type phase map[string]*observation
+// Phase has the observations of some time, by the operations' names.
+type Phase map[string]*Observation
 
 // check returns an error if an operation never succeeded.
-func (p phase) check() error {
+func (p Phase) check() error {
 	for name, o := range p {
 		if len(o.Seconds) == o.Failures {
 			return fmt.Errorf("%s: none of %d succeeded: %s", name, o.Failures, o.Failure)
@@ -177,8 +188,8 @@ func (p phase) check() error {
 	return nil
 }
 
-// observation has the durations of one operation.
-type observation struct {
+// Observation has the durations of one operation.
+type Observation struct {
 	Seconds  []float64 `json:"seconds"`
 	Failures int       `json:"failures"`
 	// Failure is the first failure.
@@ -189,7 +200,7 @@ type observation struct {
 
 // collect repeats an operation at a constant rate. It does not wait for the end of one operation before it
 // begins the next, because slow answers would then be measured less often than fast ones.
-func (s *observation) collect(ctx context.Context, every, during time.Duration, do func(context.Context) (float64, error)) {
+func (s *Observation) collect(ctx context.Context, every, during time.Duration, do func(context.Context) (float64, error)) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	tick := time.NewTicker(every)
@@ -208,7 +219,10 @@ func (s *observation) collect(ctx context.Context, every, during time.Duration, 
 	}
 }
 
-func (s *observation) add(took float64, err error) {
+func (s *Observation) add(took float64, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the measurement has ended
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -221,9 +235,16 @@ func (s *observation) add(took float64, err error) {
 }
 
 // describeFailures returns a note about failures, if there are any. when begins the note.
-func (s *observation) describeFailures(when string) []string {
+func (s *Observation) describeFailures(when string) []string {
 	if s.Failures == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s %d of %d FAILED: %s", when, s.Failures, len(s.Seconds), s.Failure)}
+}
+
+// timeSeconds returns the duration of a function.
+func timeSeconds(do func() error) (float64, error) {
+	start := time.Now()
+	err := do()
+	return time.Since(start).Seconds(), err
 }
