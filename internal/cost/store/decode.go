@@ -129,6 +129,10 @@ func (d *decoder) readBlocks(offset int64) ([]block, int64, error) {
 
 // rowDecoder reads the rows of a block. Its memory is used for all blocks.
 type rowDecoder struct {
+	// lacksUsage means that the file has costMagic.
+	lacksUsage bool
+	// exact means that usage is not packed.
+	exact bool
 	// decoder has the keys, and masks the numbers of the figures that follow in values.
 	decoder
 	masks    []byte
@@ -143,7 +147,7 @@ type rowDecoder struct {
 func (d *rowDecoder) begin(body []byte) error {
 	d.decoder = decoder{body: body, texts: d.texts[:0]}
 	d.keys, d.previous, d.lastKey = d.keys[:0], d.previous[:0], [keyFields]string{}
-	var lengths [2 + valueCount]int
+	lengths := make([]int, 2+d.countValues())
 	for i := range lengths {
 		lengths[i] = d.readCount()
 	}
@@ -168,10 +172,18 @@ func (d *rowDecoder) begin(body []byte) error {
 	return nil
 }
 
+// countValues returns the number of a row's figures in the file.
+func (d *rowDecoder) countValues() int {
+	if d.lacksUsage {
+		return costCount
+	}
+	return valueCount
+}
+
 // end returns an error if the block has more than was read.
 func (d *rowDecoder) end() error {
 	rest := len(d.body) + len(d.masks)
-	for _, column := range d.values {
+	for _, column := range d.values[:d.countValues()] {
 		rest += len(column)
 	}
 	if d.failed || rest > 0 {
@@ -201,6 +213,10 @@ func (d *rowDecoder) readRows(visit func(*ledger.Row) error) error {
 		d.row = ledger.Row{Key: d.keys[number]}
 		setValues(&d.row, d.previous[number])
 		d.row.Weight += predictWeight(&d.row)
+		if !d.exact {
+			cpu, memory := predictUsage(&d.row)
+			d.row.UsedCPU, d.row.UsedMemory = unpackUsage(d.row.UsedCPU+cpu), unpackUsage(d.row.UsedMemory+memory)
+		}
 		if err := visit(&d.row); err != nil {
 			return err
 		}
@@ -221,13 +237,12 @@ func (d *rowDecoder) readKey() ledger.Key {
 
 // readValues changes figures by their differences. It returns false at the end of the data.
 func (d *rowDecoder) readValues(values *[valueCount]int64) bool {
-	if d.failed || len(d.masks) == 0 {
+	mask, ok := d.readMask()
+	if !ok {
 		return false
 	}
-	mask := d.masks[0]
-	d.masks = d.masks[1:]
 	for ; mask != 0; mask &= mask - 1 {
-		i := bits.TrailingZeros8(mask)
+		i := bits.TrailingZeros16(mask)
 		n, size := binary.Varint(d.values[i])
 		if size <= 0 {
 			return false
@@ -236,4 +251,18 @@ func (d *rowDecoder) readValues(values *[valueCount]int64) bool {
 		d.values[i] = d.values[i][size:]
 	}
 	return true
+}
+
+// readMask reads the numbers of the figures that follow. It returns false at the end of the data, and for a figure that
+// the file does not have.
+func (d *rowDecoder) readMask() (mask uint16, ok bool) {
+	size := (d.countValues() + 7) / 8
+	if d.failed || len(d.masks) < size {
+		return 0, false
+	}
+	for i, part := range d.masks[:size] {
+		mask |= uint16(part) << (8 * i)
+	}
+	d.masks = d.masks[size:]
+	return mask, mask>>d.countValues() == 0
 }

@@ -14,17 +14,26 @@ import (
 	"croft.dev/croft/internal/cost/money"
 )
 
-// magic begins each file of records. Its number is the version of the form of files.
+// magic begins each file of records. Its number is the version of the form of files. Files with costMagic are read, too.
+// They are from before usage was recorded, and lack its figures.
 const (
 	magicName = "croft cost "
-	magic     = magicName + "3\n"
+	magic     = magicName + "4\n"
+	costMagic = magicName + "3\n"
 )
 
-// valueCount is the number of a row's figures.
-const valueCount = 8
+// valueCount is the number of a row's figures, and costCount the number without usage.
+const (
+	valueCount = 12
+	costCount  = 8
+)
 
-// weightValue is the place of a row's weight among its figures.
-const weightValue = 7
+// The places of a row's weight and usage among its figures.
+const (
+	weightValue     = 7
+	usedCPUValue    = 8
+	usedMemoryValue = 9
+)
 
 // keyFields is the number of texts of a row's key.
 const keyFields = 10
@@ -35,13 +44,14 @@ const maxShared = 255
 // listValues returns the figures of a row, in the order of the file.
 func listValues(r *ledger.Row) [valueCount]int64 {
 	return [valueCount]int64{r.CPU, r.Memory, int64(r.Cost), int64(r.Idle), int64(r.EstimatedCost), int64(r.EstimatedIdle),
-		r.Unpriced, r.Weight}
+		r.Unpriced, r.Weight, r.UsedCPU, r.UsedMemory, r.Measured, r.Unmeasured}
 }
 
 func setValues(r *ledger.Row, v [valueCount]int64) {
 	r.CPU, r.Memory, r.Cost, r.Idle = v[0], v[1], money.Amount(v[2]), money.Amount(v[3])
 	r.EstimatedCost, r.EstimatedIdle, r.Unpriced = money.Amount(v[4]), money.Amount(v[5]), v[6]
 	r.Weight = v[weightValue]
+	r.UsedCPU, r.UsedMemory, r.Measured, r.Unmeasured = v[usedCPUValue], v[usedMemoryValue], v[10], v[11]
 }
 
 // predictWeight returns the weight of a row if all its requests have a price. Files have the difference, which is mostly
@@ -141,6 +151,8 @@ func (e *encoder) addBlocks(blocks []block) {
 type rowEncoder struct {
 	// encoder has the keys, and masks the numbers of the figures that follow in values.
 	encoder
+	// exact means that usage is not packed.
+	exact    bool
 	masks    []byte
 	values   [valueCount][]byte
 	keys     map[ledger.Key]uint64
@@ -148,8 +160,8 @@ type rowEncoder struct {
 	previous [][valueCount]int64
 }
 
-func newRowEncoder() *rowEncoder {
-	return &rowEncoder{encoder: newEncoder(), keys: map[ledger.Key]uint64{}}
+func newRowEncoder(exact bool) *rowEncoder {
+	return &rowEncoder{encoder: newEncoder(), exact: exact, keys: map[ledger.Key]uint64{}}
 }
 
 // addRows adds the rows of the next record, in the order of the numbers of their keys.
@@ -183,6 +195,10 @@ func (e *rowEncoder) addRows(rows []ledger.Row) error {
 		}
 		values := listValues(o.row)
 		values[weightValue] -= predictWeight(o.row)
+		if !e.exact {
+			cpu, memory := predictUsage(o.row)
+			values[usedCPUValue], values[usedMemoryValue] = packUsage(o.row.UsedCPU)-cpu, packUsage(o.row.UsedMemory)-memory
+		}
 		e.addValues(values, &e.previous[o.number])
 	}
 	return nil
@@ -206,14 +222,14 @@ func (e *rowEncoder) addKey(key ledger.Key) {
 }
 
 func (e *rowEncoder) addValues(values [valueCount]int64, previous *[valueCount]int64) {
-	mask := byte(0)
+	mask := uint16(0)
 	for i, v := range values {
 		if v != previous[i] {
 			mask |= 1 << i
 			e.values[i] = binary.AppendVarint(e.values[i], v-previous[i])
 		}
 	}
-	e.masks = append(e.masks, mask)
+	e.masks = binary.LittleEndian.AppendUint16(e.masks, mask)
 	*previous = values
 }
 

@@ -27,6 +27,8 @@ type recordFile struct {
 	records []Record
 	// rows are the blocks with all rows, and totals those with the totals.
 	rows, totals []block
+	// lacksUsage means that the file has costMagic.
+	lacksUsage bool
 }
 
 func (f *recordFile) close() {
@@ -35,10 +37,10 @@ func (f *recordFile) close() {
 	}
 }
 
-// checkMagic returns an error unless data begins as a file of records in the present form.
+// checkMagic returns an error unless data begins as a file of records in a form that can be read.
 func checkMagic(data []byte) error {
 	switch {
-	case bytes.HasPrefix(data, []byte(magic)):
+	case bytes.HasPrefix(data, []byte(magic)), bytes.HasPrefix(data, []byte(costMagic)):
 		return nil
 	case bytes.HasPrefix(data, []byte(magicName)) && len(data) >= len(magic):
 		return errOtherForm
@@ -71,7 +73,7 @@ func readIndex(file io.ReaderAt) (*recordFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the index: %w", err)
 	}
-	r := &recordFile{ReaderAt: file}
+	r := &recordFile{ReaderAt: file, lacksUsage: bytes.HasPrefix(start, []byte(costMagic))}
 	if err := r.parseIndex(payload, place.offset+int64(place.length)); err != nil {
 		return nil, err
 	}
@@ -91,6 +93,9 @@ func (f *recordFile) parseIndex(index []byte, offset int64) error {
 	var err error
 	if f.rows, offset, err = d.readBlocks(offset); err == nil {
 		f.totals, _, err = d.readBlocks(offset)
+	}
+	for i := range f.totals {
+		f.totals[i].exact = true
 	}
 	if err == nil && len(d.body) > 0 {
 		err = errDamaged
@@ -154,7 +159,8 @@ type blockReader struct {
 func (r *blockReader) read(f *recordFile, b block, visit func(record int, row *ledger.Row) error) error {
 	payload, err := readFrame(f, b, &r.frame)
 	if err == nil {
-		err = r.readPayload(payload, len(f.records), visit)
+		r.decoder.lacksUsage, r.decoder.exact = f.lacksUsage, b.exact
+		err = r.readPayload(payload, len(f.records), f.addUnmeasured(visit))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the block until tenant %q: %w", f.path, b.last, err)

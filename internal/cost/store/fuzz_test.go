@@ -67,7 +67,7 @@ func FuzzReadIndex(f *testing.F) {
 // FuzzReadBody reads the content of a block, without its checksum and its compression.
 func FuzzReadBody(f *testing.F) {
 	for n := range 4 {
-		e := newRowEncoder()
+		e := newRowEncoder(false)
 		for i := range 2 {
 			if err := e.addRows(makeRecord(n, uint64(n+i)).Rows); err != nil { //nolint:gosec // small numbers
 				f.Fatal(err)
