@@ -158,8 +158,8 @@ func buildHour(from time.Time, count int, hours int64) store.Record {
 			},
 			CPU: (1 + i%8) * 3_600_000 * pods, Memory: (1 + i%16) * 3_600_000 * pods, Weight: ((1+i%8)*9216 + (1+i%16)*1000) * 3_600_000 * pods,
 			Cost: cost, Idle: money.Scale(cost, idlePerMille, 1000),
-			// Usage of a third of the requests changes by a fifth.
-			UsedCPU: (1 + i%8) * (1000 + random.Int64N(400)) * pods, UsedMemory: (1 + i%16) * (1000 + random.Int64N(400)) * pods, Measured: 3600 * pods,
+			// A third of the requests. CPU changes by up to a fifth, and memory, as of most processes, by up to a fiftieth.
+			UsedCPU: (1 + i%8) * (1000 + random.Int64N(400)) * pods, UsedMemory: (1 + i%16) * (1176 + random.Int64N(48)) * pods, Measured: 3600 * pods,
 		})
 	}
 	return r

@@ -24,8 +24,8 @@ type entry struct {
 	Currency string `json:"currency,omitempty"`
 }
 
-// Changes returns entries with all changes since its last call, except usage, which it returns less often. Applied to the timeline as it was before,
-// they give the present one, also if they are applied twice.
+// Changes returns entries with all changes since its last call, except usage, which it returns less often. Applied to the
+// timeline as it was before, they give the present one, also if they are applied twice.
 func (t *Timeline) Changes() ([][]byte, error) {
 	keys := slices.Collect(maps.Keys(t.changed))
 	clear(t.changed)
