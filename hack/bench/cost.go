@@ -150,6 +150,8 @@ func buildHour(from time.Time, count int, hours int64) store.Record {
 			pods *= 2
 		}
 		cost, idlePerMille := money.Amount((20_000+i%997)*pods), 200+(pool*31+n*17)%300
+		// A workload uses from 5 to 95 % of its requests of CPU, in thousandths, and the rest to 100 % of its requests of memory.
+		used := 50 + i*7919%900
 		r.Rows = append(r.Rows, ledger.Row{
 			Key: ledger.Key{
 				Kind: ledger.Tenant, Resource: ledger.NodeResource, Pool: fmt.Sprintf("pool-%02d", pool), CapacityType: "spot", InstanceType: "m5.2xlarge",
@@ -158,8 +160,9 @@ func buildHour(from time.Time, count int, hours int64) store.Record {
 			},
 			CPU: (1 + i%8) * 3_600_000 * pods, Memory: (1 + i%16) * 3_600_000 * pods, Weight: ((1+i%8)*9216 + (1+i%16)*1000) * 3_600_000 * pods,
 			Cost: cost, Idle: money.Scale(cost, idlePerMille, 1000),
-			// A third of the requests. CPU changes by up to a fifth, and memory, as of most processes, by up to a fiftieth.
-			UsedCPU: (1 + i%8) * (1000 + random.Int64N(400)) * pods, UsedMemory: (1 + i%16) * (1176 + random.Int64N(48)) * pods, Measured: 3600 * pods,
+			// CPU changes by up to a third from hour to hour, and memory, as of most processes, by up to a fiftieth.
+			UsedCPU: (1 + i%8) * used * (3000 + random.Int64N(1200)) * pods / 1000, Measured: 3600 * pods,
+			UsedMemory: (1 + i%16) * (1000 - used) * (3564 + random.Int64N(72)) * pods / 1000,
 		})
 	}
 	return r

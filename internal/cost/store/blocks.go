@@ -29,8 +29,6 @@ type block struct {
 	// offset is where the frame with the rows begins, and length its size.
 	offset int64
 	length int
-	// exact means that usage is exact, since the block has totals.
-	exact bool
 }
 
 // fileWriter builds a file of records. Only the rows of incomplete blocks are in memory.
@@ -45,7 +43,6 @@ type section struct {
 	// limit is the number of rows after which a block ends.
 	limit int
 	form  byte
-	exact bool
 	// rows are the rows of the incomplete block, by record, and size the highest number of rows of a record.
 	rows   [][]ledger.Row
 	size   int
@@ -56,18 +53,15 @@ type section struct {
 
 // newFileWriter returns a writer of a file with records, whose rows must be added.
 func newFileWriter(records []Record) *fileWriter {
-	w := &fileWriter{records: records, rows: section{limit: rowsInBlock, form: deflateForm}, totals: section{limit: totalsInBlock, form: deflateForm, exact: true}}
+	w := &fileWriter{records: records, rows: section{limit: rowsInBlock, form: deflateForm}, totals: section{limit: totalsInBlock, form: deflateForm}}
 	if len(records) <= mostPlainRecords {
 		w.totals.form = plainForm
 	}
 	return w
 }
 
-// addTenant adds the rows of a tenant, by record, and rounds their usage. Tenants are in the order of their names.
+// addTenant adds the rows of a tenant, by record. Tenants are in the order of their names.
 func (w *fileWriter) addTenant(tenant string, rows [][]ledger.Row) error {
-	for i := range rows {
-		roundUsage(rows[i])
-	}
 	if err := w.rows.add(tenant, rows, &w.packer); err != nil {
 		return err
 	}
@@ -98,7 +92,7 @@ func (s *section) endBlock(p *packer) error {
 	if s.size == 0 {
 		return nil
 	}
-	e := newRowEncoder(s.exact)
+	e := newRowEncoder(len(s.rows))
 	for i := range s.rows {
 		if err := e.addRows(s.rows[i]); err != nil {
 			return err

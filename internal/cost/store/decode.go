@@ -59,10 +59,10 @@ func (d *decoder) readCount() int {
 // readText reads a text. A new text begins as an earlier one.
 func (d *decoder) readText(earlier string) string {
 	number := d.readNumber()
-	if number < uint64(len(d.texts)) {
-		return d.texts[number]
+	if number > 0 && number <= uint64(len(d.texts)) {
+		return d.texts[number-1]
 	}
-	if number > uint64(len(d.texts)) || len(d.body) == 0 || int(d.body[0]) > len(earlier) {
+	if number > 0 || len(d.body) == 0 || int(d.body[0]) > len(earlier) {
 		d.fail()
 		return ""
 	}
@@ -129,25 +129,22 @@ func (d *decoder) readBlocks(offset int64) ([]block, int64, error) {
 
 // rowDecoder reads the rows of a block. Its memory is used for all blocks.
 type rowDecoder struct {
-	// lacksUsage means that the file has costMagic.
-	lacksUsage bool
-	// exact means that usage is not packed.
-	exact bool
 	// decoder has the keys, and masks the numbers of the figures that follow in values.
 	decoder
-	masks    []byte
-	values   [valueCount][]byte
-	keys     []ledger.Key
-	lastKey  [keyFields]string
-	previous [][valueCount]int64
-	row      ledger.Row
+	precision precision
+	masks     []byte
+	values    [valueCount][]byte
+	keys      []ledger.Key
+	lastKey   [keyFields]string
+	previous  [][valueCount]int64
+	row       ledger.Row
 }
 
 // begin begins a block.
 func (d *rowDecoder) begin(body []byte) error {
 	d.decoder = decoder{body: body, texts: d.texts[:0]}
 	d.keys, d.previous, d.lastKey = d.keys[:0], d.previous[:0], [keyFields]string{}
-	lengths := make([]int, 2+d.countValues())
+	var lengths [2 + valueCount]int
 	for i := range lengths {
 		lengths[i] = d.readCount()
 	}
@@ -172,18 +169,10 @@ func (d *rowDecoder) begin(body []byte) error {
 	return nil
 }
 
-// countValues returns the number of a row's figures in the file.
-func (d *rowDecoder) countValues() int {
-	if d.lacksUsage {
-		return costCount
-	}
-	return valueCount
-}
-
 // end returns an error if the block has more than was read.
 func (d *rowDecoder) end() error {
 	rest := len(d.body) + len(d.masks)
-	for _, column := range d.values[:d.countValues()] {
+	for _, column := range d.values {
 		rest += len(column)
 	}
 	if d.failed || rest > 0 {
@@ -213,10 +202,7 @@ func (d *rowDecoder) readRows(visit func(*ledger.Row) error) error {
 		d.row = ledger.Row{Key: d.keys[number]}
 		setValues(&d.row, d.previous[number])
 		d.row.Weight += predictWeight(&d.row)
-		if !d.exact {
-			cpu, memory := predictUsage(&d.row)
-			d.row.UsedCPU, d.row.UsedMemory = unpackUsage(d.row.UsedCPU+cpu), unpackUsage(d.row.UsedMemory+memory)
-		}
+		d.precision.unpackUsage(&d.row)
 		if err := visit(&d.row); err != nil {
 			return err
 		}
@@ -235,10 +221,14 @@ func (d *rowDecoder) readKey() ledger.Key {
 	return makeKey(d.lastKey)
 }
 
-// readValues changes figures by their differences. It returns false at the end of the data.
+// readValues changes figures by their differences. It returns false at the end of the data, and for a figure that does not exist.
 func (d *rowDecoder) readValues(values *[valueCount]int64) bool {
-	mask, ok := d.readMask()
-	if !ok {
+	if d.failed || len(d.masks) < 2 {
+		return false
+	}
+	mask := binary.LittleEndian.Uint16(d.masks)
+	d.masks = d.masks[2:]
+	if mask>>valueCount != 0 {
 		return false
 	}
 	for ; mask != 0; mask &= mask - 1 {
@@ -251,18 +241,4 @@ func (d *rowDecoder) readValues(values *[valueCount]int64) bool {
 		d.values[i] = d.values[i][size:]
 	}
 	return true
-}
-
-// readMask reads the numbers of the figures that follow. It returns false at the end of the data, and for a figure that
-// the file does not have.
-func (d *rowDecoder) readMask() (mask uint16, ok bool) {
-	size := (d.countValues() + 7) / 8
-	if d.failed || len(d.masks) < size {
-		return 0, false
-	}
-	for i, part := range d.masks[:size] {
-		mask |= uint16(part) << (8 * i)
-	}
-	d.masks = d.masks[size:]
-	return mask, mask>>d.countValues() == 0
 }

@@ -14,19 +14,14 @@ import (
 	"croft.dev/croft/internal/cost/money"
 )
 
-// magic begins each file of records. Its number is the version of the form of files. Files with costMagic are read, too.
-// They are from before usage was recorded, and lack its figures.
+// magic begins each file of records. Its number is the version of the form of files.
 const (
 	magicName = "croft cost "
 	magic     = magicName + "4\n"
-	costMagic = magicName + "3\n"
 )
 
-// valueCount is the number of a row's figures, and costCount the number without usage.
-const (
-	valueCount = 12
-	costCount  = 8
-)
+// valueCount is the number of a row's figures.
+const valueCount = 12
 
 // The places of a row's weight and usage among its figures.
 const (
@@ -73,7 +68,7 @@ func makeKey(t [keyFields]string) ledger.Key {
 		InstanceType: t[4], Tenant: t[5], CostCode: t[6], Namespace: t[7], Workload: t[8], PriceSource: t[9]}
 }
 
-// encoder writes numbers and texts. Each text is written once, and then referred to by its number.
+// encoder writes numbers and texts. Each text is written once, and then referred to by its number, from 1 on.
 type encoder struct {
 	body  []byte
 	texts map[string]uint64
@@ -88,16 +83,15 @@ func (e *encoder) addSigned(n int64) { e.body = binary.AppendVarint(e.body, n) }
 // addCount adds the length of a list.
 func (e *encoder) addCount(n int) { e.addNumber(uint64(n)) } //nolint:gosec // no length is negative
 
-// addText adds a text. A new text is written without the beginning that it has in common with an earlier one.
+// addText adds a text. A new text is written without the beginning that it has in common with an earlier one. It follows a 0, which
+// compresses better than its number, since this is another one each time.
 func (e *encoder) addText(text, earlier string) {
-	number, known := e.texts[text]
-	if known {
+	if number, known := e.texts[text]; known {
 		e.addNumber(number)
 		return
 	}
-	number = uint64(len(e.texts))
-	e.texts[text] = number
-	e.addNumber(number)
+	e.texts[text] = uint64(len(e.texts)) + 1
+	e.addNumber(0)
 	shared := 0
 	for shared < min(len(text), len(earlier), maxShared) && text[shared] == earlier[shared] {
 		shared++
@@ -151,17 +145,17 @@ func (e *encoder) addBlocks(blocks []block) {
 type rowEncoder struct {
 	// encoder has the keys, and masks the numbers of the figures that follow in values.
 	encoder
-	// exact means that usage is not packed.
-	exact    bool
-	masks    []byte
-	values   [valueCount][]byte
-	keys     map[ledger.Key]uint64
-	lastKey  [keyFields]string
-	previous [][valueCount]int64
+	precision precision
+	masks     []byte
+	values    [valueCount][]byte
+	keys      map[ledger.Key]uint64
+	lastKey   [keyFields]string
+	previous  [][valueCount]int64
 }
 
-func newRowEncoder(exact bool) *rowEncoder {
-	return &rowEncoder{encoder: newEncoder(), exact: exact, keys: map[ledger.Key]uint64{}}
+// newRowEncoder returns an encoder for the rows of some records.
+func newRowEncoder(records int) *rowEncoder {
+	return &rowEncoder{encoder: newEncoder(), precision: choosePrecision(records), keys: map[ledger.Key]uint64{}}
 }
 
 // addRows adds the rows of the next record, in the order of the numbers of their keys.
@@ -195,10 +189,7 @@ func (e *rowEncoder) addRows(rows []ledger.Row) error {
 		}
 		values := listValues(o.row)
 		values[weightValue] -= predictWeight(o.row)
-		if !e.exact {
-			cpu, memory := predictUsage(o.row)
-			values[usedCPUValue], values[usedMemoryValue] = packUsage(o.row.UsedCPU)-cpu, packUsage(o.row.UsedMemory)-memory
-		}
+		values[usedCPUValue], values[usedMemoryValue] = e.precision.packUsage(o.row)
 		e.addValues(values, &e.previous[o.number])
 	}
 	return nil

@@ -27,8 +27,6 @@ type recordFile struct {
 	records []Record
 	// rows are the blocks with all rows, and totals those with the totals.
 	rows, totals []block
-	// lacksUsage means that the file has costMagic.
-	lacksUsage bool
 }
 
 func (f *recordFile) close() {
@@ -37,10 +35,10 @@ func (f *recordFile) close() {
 	}
 }
 
-// checkMagic returns an error unless data begins as a file of records in a form that can be read.
+// checkMagic returns an error unless data begins as a file of records in the present form.
 func checkMagic(data []byte) error {
 	switch {
-	case bytes.HasPrefix(data, []byte(magic)), bytes.HasPrefix(data, []byte(costMagic)):
+	case bytes.HasPrefix(data, []byte(magic)):
 		return nil
 	case bytes.HasPrefix(data, []byte(magicName)) && len(data) >= len(magic):
 		return errOtherForm
@@ -73,7 +71,7 @@ func readIndex(file io.ReaderAt) (*recordFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the index: %w", err)
 	}
-	r := &recordFile{ReaderAt: file, lacksUsage: bytes.HasPrefix(start, []byte(costMagic))}
+	r := &recordFile{ReaderAt: file}
 	if err := r.parseIndex(payload, place.offset+int64(place.length)); err != nil {
 		return nil, err
 	}
@@ -93,9 +91,6 @@ func (f *recordFile) parseIndex(index []byte, offset int64) error {
 	var err error
 	if f.rows, offset, err = d.readBlocks(offset); err == nil {
 		f.totals, _, err = d.readBlocks(offset)
-	}
-	for i := range f.totals {
-		f.totals[i].exact = true
 	}
 	if err == nil && len(d.body) > 0 {
 		err = errDamaged
@@ -159,8 +154,7 @@ type blockReader struct {
 func (r *blockReader) read(f *recordFile, b block, visit func(record int, row *ledger.Row) error) error {
 	payload, err := readFrame(f, b, &r.frame)
 	if err == nil {
-		r.decoder.lacksUsage, r.decoder.exact = f.lacksUsage, b.exact
-		err = r.readPayload(payload, len(f.records), f.addUnmeasured(visit))
+		err = r.readPayload(payload, len(f.records), visit)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the block until tenant %q: %w", f.path, b.last, err)
@@ -177,6 +171,7 @@ func (r *blockReader) readPayload(payload []byte, records int, visit func(record
 	if err := r.decoder.begin(body); err != nil {
 		return err
 	}
+	r.decoder.precision = choosePrecision(records)
 	record := 0
 	visitRow := func(row *ledger.Row) error { return visit(record, row) }
 	for ; record < records; record++ {
