@@ -99,9 +99,7 @@ func (t *tracker) remove(object any, unseen bool, now time.Time) {
 		end(timeline.Node, o.UID)
 		t.updateInstances(now)
 	case *corev1.Pod:
-		if name := (types.NamespacedName{Namespace: o.Namespace, Name: o.Name}); t.pods[name] == o.UID {
-			delete(t.pods, name)
-		}
+		delete(t.pods, types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 		end(timeline.Pod, o.UID)
 	case *corev1.PersistentVolume:
 		end(timeline.Volume, o.UID)
