@@ -177,7 +177,8 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if known := c.collector.tracker.pods; len(known) != 1 {
+	c.removeObject("later")
+	if known := c.collector.tracker.pods; len(known) > 0 {
 		t.Errorf("names of pods that do not exist: %v", known)
 	}
 }
