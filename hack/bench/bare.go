@@ -20,10 +20,10 @@ import (
 // bareWorkers is the number of tenants written concurrently, as in croft's operator.
 const bareWorkers = 8
 
-// convergeBare writes tenants' objects as a script would: with one server-side apply for each,
+// convergeBare writes the objects of declared tenants as a script would: with one server-side apply for each,
 // as croft does, but without reads and without checks afterwards.
-func (b *bench) convergeBare(ctx context.Context, c *sandbox.Cluster, prefix string) (side, error) {
-	all, err := buildTenantObjects(tenants.Platform + tenants.RenderText(prefix, b.tenants))
+func convergeBare(ctx context.Context, c *sandbox.Cluster, declared string) (side, error) {
+	all, err := buildTenantObjects(tenants.Platform + declared)
 	if err != nil {
 		return side{}, err
 	}

@@ -48,7 +48,7 @@ func measureConverge(ctx context.Context, b *bench) ([]comparison, error) {
 				},
 				func() (err error) {
 					printProgress("converge: round %d of %d, %d tenants by a bare client", i+1, convergeRounds, b.tenants)
-					r.Bare, err = b.convergeBare(ctx, c, fmt.Sprintf("bare-side-%d", i))
+					r.Bare, err = convergeBare(ctx, c, tenants.RenderText(fmt.Sprintf("bare-side-%d", i), b.tenants))
 					return err
 				},
 			}

@@ -38,9 +38,9 @@ import (
 const (
 	// dashboardUsers is the number of users with an open page, each in a tenant of their own.
 	dashboardUsers = 200
-	// podsPerTenant is the number of pods in each tenant's namespace. They have a scheduling gate, so
+	// podsPerNamespace is the number of pods in each of a tenant's two namespaces. They have a scheduling gate, so
 	// that no node is needed.
-	podsPerTenant = 6
+	podsPerNamespace = 3
 	// dashboardRounds is the number of requests for each page, and dashboardChanges the number of
 	// changes whose time to the page is measured.
 	dashboardRounds, dashboardChanges = 30, 40
@@ -97,29 +97,40 @@ type dashboardBench struct {
 
 // fillCluster writes the tenants without the operator, which would take longer.
 func (d *dashboardBench) fillCluster(ctx context.Context, b *bench) (err error) {
-	printProgress("dashboard: %d tenants with %d pods each", d.tenants, podsPerTenant)
+	printProgress("dashboard: %d tenants with %d pods each", d.tenants, 2*podsPerNamespace)
 	if d.client, err = client.New(removeRateLimit(d.cluster.Config), client.Options{Scheme: scheme.New()}); err != nil {
 		return err
 	}
 	if err := b.declarePlatform(ctx, d.cluster); err != nil {
 		return err
 	}
-	if _, err := b.convergeBare(ctx, d.cluster, "tenant"); err != nil {
+	var declared strings.Builder
+	declared.WriteString("tenants:\n")
+	for i := range d.tenants {
+		name := tenants.Name("tenant", i)
+		fmt.Fprintf(&declared, "%s    namespaces: [%s]\n", tenants.RenderTenant(name, tenants.PoolName(0)), strings.Join(listNamespaces(name), ", "))
+	}
+	if _, err := convergeBare(ctx, d.cluster, declared.String()); err != nil {
 		return err
 	}
 	return d.forEach(ctx, d.tenants, func(ctx context.Context, name string) error {
-		tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TenantSpec{Pool: "shared"}}
+		tenant := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.TenantSpec{Pool: tenants.PoolName(0), Namespaces: listNamespaces(name)}}
 		if err := d.client.Create(ctx, tenant); err != nil {
 			return err
 		}
-		for i := range podsPerTenant {
-			if err := d.createPod(ctx, name, fmt.Sprintf("web-%d", i)); err != nil {
-				return err
+		for _, namespace := range tenant.Spec.Namespaces {
+			for i := range podsPerNamespace {
+				if err := d.createPod(ctx, namespace, fmt.Sprintf("web-%d", i)); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
+
+// listNamespaces returns the namespaces of a tenant.
+func listNamespaces(tenant string) []string { return []string{tenant, tenant + "-jobs"} }
 
 // createPod waits for the service account of a new namespace.
 func (d *dashboardBench) createPod(ctx context.Context, namespace, name string) error {

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/hack/internal/machine"
 )
@@ -121,10 +122,12 @@ func (d *dashboardBench) createLoggingPod(ctx context.Context, kubelet string) (
 	if err := errors.Join(d.client.Create(ctx, node), d.client.Create(ctx, pod)); err != nil {
 		return nil, err
 	}
+	// Controllers change both objects meanwhile.
+	createdNode, createdPod := client.MergeFrom(node.DeepCopy()), client.MergeFrom(pod.DeepCopy())
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.Hostname()}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(port)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "main", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
 	}}}
-	return pod, errors.Join(d.client.Status().Update(ctx, node), d.client.Status().Update(ctx, pod))
+	return pod, errors.Join(d.client.Status().Patch(ctx, node, createdNode), d.client.Status().Patch(ctx, pod, createdPod))
 }

@@ -106,7 +106,7 @@ func measureScale(ctx context.Context, b *bench) (found []comparison, err error)
 		if err := b.declarePlatform(ctx, c); err != nil {
 			return err
 		}
-		bare, err = b.convergeBare(ctx, c, scalePrefix)
+		bare, err = convergeBare(ctx, c, tenants.RenderText(scalePrefix, b.tenants))
 		return err
 	})
 	if err != nil {

@@ -30,7 +30,9 @@ providers of croft proxy, which the API server need not know.
 
 Hours are stored in --data-dir for 35 days, and days for 13 months. The current hour is
 visible within a minute. An hour is final ten minutes after its end. The process may be
-killed at any time: objects that then disappear unobserved are estimated.
+killed at any time: objects that then disappear unobserved are estimated. With leader
+election, ConfigMaps in croft-system have copies of the last 48 hours, which a start with
+an empty or damaged directory restores.
 
 Prices have the sources of croft cost, and are read again every minute.
 

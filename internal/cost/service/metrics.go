@@ -14,6 +14,7 @@ import (
 	"croft.dev/croft/internal/access/tlsserver"
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/recent"
 	"croft.dev/croft/internal/cost/server"
 	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/declare/budget"
@@ -45,6 +46,7 @@ type metrics struct {
 	costs       *prometheus.Registry
 	estimated   *prometheus.CounterVec
 	storeErrors *prometheus.CounterVec
+	copies      *prometheus.CounterVec
 	queries     *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 }
@@ -54,15 +56,18 @@ func newMetrics() *metrics {
 	m := &metrics{
 		open: prometheus.NewRegistry(), costs: prometheus.NewRegistry(),
 		estimated: metric.LedgerEstimated.CounterVec(), storeErrors: metric.LedgerStoreErrors.CounterVec(),
-		queries: metric.LedgerQueries.CounterVec(), duration: metric.LedgerDuration.HistogramVec(),
+		copies: metric.LedgerCopies.CounterVec(), queries: metric.LedgerQueries.CounterVec(), duration: metric.LedgerDuration.HistogramVec(),
 	}
-	m.open.MustRegister(m.estimated, m.storeErrors, m.queries, m.duration,
+	m.open.MustRegister(m.estimated, m.storeErrors, m.copies, m.queries, m.duration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, reason := range []string{reasonGap, reasonEstimate, reasonNoPrice} {
 		m.estimated.WithLabelValues(reason)
 	}
 	for _, operation := range []string{operationRead, operationWrite} {
 		m.storeErrors.WithLabelValues(operation)
+	}
+	for _, result := range []recent.Result{recent.Written, recent.TooLarge, recent.Failed} {
+		m.copies.WithLabelValues(string(result))
 	}
 	return m
 }
@@ -103,6 +108,8 @@ func (m *metrics) countHour(r *store.Record) {
 		}
 	}
 }
+
+func (m *metrics) countCopy(result recent.Result) { m.copies.WithLabelValues(string(result)).Inc() }
 
 func (m *metrics) countStoreError(operation string) { m.storeErrors.WithLabelValues(operation).Inc() }
 

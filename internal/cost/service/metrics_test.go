@@ -13,6 +13,7 @@ import (
 
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/recent"
 	"croft.dev/croft/internal/cost/server"
 	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/operate/metric"
@@ -149,8 +150,11 @@ func TestInstrument(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, target, nil))
 	}
 	m.countStoreError(operationWrite)
+	m.countCopy(recent.Written)
 	series := scrapeSeries(t, m.newOpenHandler())
 	want := []string{
+		`croft_ledger_hour_copies_total{result="failed"} 0`, `croft_ledger_hour_copies_total{result="too_large"} 0`,
+		`croft_ledger_hour_copies_total{result="written"} 1`,
 		`croft_ledger_hours_estimated_total{reason="estimate"} 0`, `croft_ledger_hours_estimated_total{reason="gap"} 0`,
 		`croft_ledger_hours_estimated_total{reason="no_price"} 0`,
 		`croft_ledger_queries_total{code="200",resource="charges"} 1`, `croft_ledger_queries_total{code="200",resource="costs"} 2`,

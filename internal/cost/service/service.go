@@ -24,6 +24,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/cost/collect"
+	"croft.dev/croft/internal/cost/recent"
 	"croft.dev/croft/internal/cost/server"
 	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/declare/scheme"
@@ -78,6 +79,15 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		OnStored: measured.countHour, OnFailed: func() { measured.countStoreError(operationWrite) },
 	})}
 	measured.addState(l.collector.GetLatest)
+	if o.LeaderElect {
+		unlimited := rest.CopyConfig(config)
+		unlimited.QPS = -1 // a start reads many ConfigMaps; the API server limits requests
+		c, err := client.New(unlimited, client.Options{HTTPClient: m.GetHTTPClient(), Mapper: m.GetRESTMapper()})
+		if err != nil {
+			return fmt.Errorf("client: %w", err)
+		}
+		l.copier = recent.New(recent.Options{Store: s, Client: c, Clock: clock.RealClock{}, Log: o.Log, OnCopied: measured.countCopy})
+	}
 	if err := m.Add(l); err != nil {
 		return err
 	}
@@ -102,7 +112,9 @@ type leader struct {
 	manager   manager.Manager
 	store     *store.Store
 	collector *collect.Collector
-	metrics   *metrics
+	// copier is nil without leader election: another ledger of the same cluster may own the ConfigMaps.
+	copier  *recent.Copier
+	metrics *metrics
 }
 
 // NeedLeaderElection returns true, so that only the leader writes.
@@ -117,21 +129,41 @@ func (l *leader) Start(ctx context.Context) error {
 	if err := l.store.Lead(holder); err != nil {
 		return err
 	}
+	if l.copier != nil {
+		if err := l.copier.Restore(ctx); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make(chan error, 2)
+	errs := make(chan error, 3)
 	go func() { errs <- l.collector.Run(ctx, l.manager.GetCache()) }()
 	go func() {
 		handler := server.New(server.Options{Source: l.collector, Reviews: l.manager.GetClient(), Tokens: l.Tokens, Metrics: l.metrics.newHandler(),
 			Log: l.Log, Now: time.Now})
 		errs <- l.Serving.Serve(ctx, l.metrics.instrument(handler), l.Log)
 	}()
+	go func() { errs <- l.copyHours(ctx) }()
 	err = <-errs
 	cancel()
-	if second := <-errs; err == nil {
-		err = second
+	for range cap(errs) - 1 {
+		if next := <-errs; err == nil {
+			err = next
+		}
 	}
 	return err
+}
+
+// copyHours copies the stored hours to ConfigMaps until the context is done.
+func (l *leader) copyHours(ctx context.Context) error {
+	if l.copier == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return l.copier.Run(ctx, func() (time.Time, error) {
+		stored, _, err := l.collector.GetLatest()
+		return stored, err
+	})
 }
 
 // readHolder returns this process as the holder of the lease.

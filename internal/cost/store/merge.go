@@ -102,7 +102,7 @@ func (s *Store) mergeDay(of ledger.Span, hours []file) error {
 		if err != nil {
 			return err
 		}
-		path := s.nameFile(target.directory, name)
+		path := s.nameFile(target.directory, name, s.leader.Epoch)
 		if err := s.writeFile(path, target.data); err != nil {
 			return err
 		}

@@ -111,7 +111,11 @@ func (s *Store) Lead(leader Leader) error {
 	if current.Lease == leader.Lease && current.Transitions > leader.Transitions {
 		return fmt.Errorf("%w: %s, by transition %d of the lease", ErrFenced, current.Identity, current.Transitions)
 	}
-	s.leader = fence{leader, current.Epoch + 1}
+	epoch, err := s.findEpoch()
+	if err != nil {
+		return err
+	}
+	s.leader = fence{leader, max(current.Epoch, epoch) + 1}
 	data, err := json.Marshal(s.leader)
 	if err != nil {
 		return err
@@ -120,6 +124,27 @@ func (s *Store) Lead(leader Leader) error {
 		return err
 	}
 	return s.writeFile(s.fenceFile(), data)
+}
+
+// findEpoch returns the highest epoch in the names of files. The file that names the leader may be lost.
+func (s *Store) findEpoch() (epoch uint64, err error) {
+	for _, directory := range []string{hoursDir, daysDir, sumsDir} {
+		files, err := s.listFiles(directory, always)
+		if err != nil {
+			return 0, err
+		}
+		for _, f := range files {
+			epoch = max(epoch, f.epoch)
+		}
+	}
+	journals, err := s.listJournals()
+	for _, path := range journals {
+		text, _, _ := strings.Cut(filepath.Base(path), ".")
+		if number, err := strconv.ParseUint(text, 10, 64); err == nil {
+			epoch = max(epoch, number)
+		}
+	}
+	return epoch, err
 }
 
 // checkForms returns an error if a file of records has another form.
@@ -192,12 +217,12 @@ func (s *Store) WriteHour(r Record) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(s.nameFile(hoursDir, r.From.UTC().Format(hourForm)), data)
+	return s.writeFile(s.nameFile(hoursDir, r.From.UTC().Format(hourForm), s.leader.Epoch), data)
 }
 
-// nameFile returns the path of a file of this leader.
-func (s *Store) nameFile(directory, period string) string {
-	return filepath.Join(s.directory, directory, fmt.Sprintf("%s.%012d", period, s.leader.Epoch))
+// nameFile returns the path of a file of the leader with an epoch.
+func (s *Store) nameFile(directory, period string, epoch uint64) string {
+	return filepath.Join(s.directory, directory, fmt.Sprintf("%s.%012d", period, epoch))
 }
 
 // file is the name of a file of records.

@@ -149,4 +149,7 @@ var ledgerDashboard = Dashboard{Name: "croft-ledger", Title: "croft / Ledger", P
 	{"Errors of the store", Graph, "", "In the last 15 minutes, by operation", []Query{
 		{`max by (operation) (increase(croft_ledger_store_errors_total[15m]))`, "{{operation}}"},
 	}},
+	{"Copies of hours", Graph, "", "Of the last day, by result", []Query{
+		{`max by (result) (increase(croft_ledger_hour_copies_total[1d]))`, "{{result}}"},
+	}},
 }}

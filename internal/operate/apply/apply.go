@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -24,6 +25,8 @@ type Applier struct {
 	// live reads from the API server if client reads from a cache. It is nil if client
 	// itself reads from the API server.
 	live client.Reader
+	// writes is set if the cache follows the cluster. It is nil for other readers.
+	writes *writes
 }
 
 // New returns an Applier whose client reads from the API server.
@@ -33,6 +36,14 @@ func New(c client.Client) *Applier { return &Applier{client: c} }
 // little, so it only decides that no write is needed: before each write the object is read
 // from the API server.
 func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{client: c, live: live} }
+
+// NewWatching returns an Applier whose client reads from a cache that watches the cluster. It reads an
+// object from the API server only if the cache lacks it, or lacks the Applier's own last write. If another
+// client changes an object at the same moment, the cache receives that change, too, and the object is
+// applied again.
+func NewWatching(c client.Client, live client.Reader) *Applier {
+	return &Applier{client: c, live: live, writes: &writes{versions: map[types.UID]string{}}}
+}
 
 // Apply writes the given objects to the cluster in order, and returns the outcome of each.
 // It continues after a failure, with two exceptions: it writes nothing to a namespace that

@@ -81,8 +81,11 @@ func TestCluster(t *testing.T) {
 		{"rules are carried to namespaces that do not have them", testCarriedRules},
 		{"a diff changes nothing", testDiffWritesNothing},
 		{"a kind that is missing is named", testMissingKind},
+		{"an object that a watching cache has is read once", testReadsOfWatchedObjects},
 	} {
-		for name, applier := range map[string]*apply.Applier{"live": apply.New(croft), "cached": apply.NewCached(croft, somebody)} {
+		for name, applier := range map[string]*apply.Applier{
+			"live": apply.New(croft), "cached": apply.NewCached(croft, somebody), "watching": apply.NewWatching(croft, somebody),
+		} {
 			t.Run(test.name+", "+name, func(t *testing.T) {
 				test.run(&bench{
 					T: t, client: somebody, applier: applier, writes: writes,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,10 +71,17 @@ func requireVersion(version string, want tree) tree {
 // needless request for each object of a new tenant.
 func (a *Applier) inspectObject(ctx context.Context, o client.Object, want tree, isNew bool) (finding, error) {
 	found, err := a.compareObject(ctx, a.client, o, want)
-	if err != nil || found.upToDate || a.live == nil || isNew && found.live == nil {
+	if err != nil || found.upToDate || a.live == nil || isNew && found.live == nil || a.trustsCache(found.live) {
 		return found, err
 	}
 	return a.compareObject(ctx, a.live, o, want)
+}
+
+// trustsCache reports whether a write may depend on a cached object, which is nil if the cache has none. A
+// Namespace decides about its whole content, and another client may have deleted it and created it again.
+func (a *Applier) trustsCache(cached client.Object) bool {
+	_, isNamespace := cached.(*corev1.Namespace)
+	return a.writes != nil && cached != nil && !isNamespace && !a.writes.isBehind(cached)
 }
 
 // getLiveReader returns a reader that reads from the API server.
@@ -157,12 +165,16 @@ func (a *Applier) writeObject(ctx context.Context, want tree, live client.Object
 		if err := a.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())}); client.IgnoreNotFound(err) != nil {
 			return Failed, fmt.Errorf("delete, to recreate it with another role: %w", err)
 		}
-		_, err = a.patchObject(ctx, want)
+		if written, err = a.patchObject(ctx, want); err == nil {
+			a.writes.record(written)
+		}
 		return Recreated, err
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return Failed, err
+	}
+	a.writes.record(written)
+	switch {
 	case live == nil:
 		return Created, nil
 	case written.GetResourceVersion() == live.GetResourceVersion():

@@ -46,7 +46,7 @@ func Register(
 	}
 	var (
 		cached   = m.GetClient()
-		applier  = apply.NewCached(cached, live)
+		applier  = apply.NewWatching(cached, live)
 		store    = declared.New(m.GetCache(), live, clock)
 		recorder = m.GetEventRecorder("croft")
 		networks = nodenetworks.New(cached, live, store, recorder, plugins, clock)

@@ -14,6 +14,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/budget"
+	"croft.dev/croft/internal/declare/rights"
 )
 
 const (
@@ -53,7 +54,10 @@ func buildLedgerObjects(o *Options) []client.Object {
 		buildClusterRights(LedgerName, namespace, LedgerName, buildLedgerRules()...),
 		buildNamespaceRights(namespace, LedgerName, LedgerName,
 			newRule("coordination.k8s.io", []string{"get", "create", "update"}, "leases"),
-			newRule("", []string{"create"}, "events")),
+			newRule("", []string{"create"}, "events"),
+			// Copies of the last hours. An apply of a ConfigMap that does not exist is a creation with a name, so that
+			// RBAC can limit it to names, unlike a POST.
+			nameRule("", []string{"get", "create", "patch"}, "configmaps", rights.ListCopyNames())),
 		[]client.Object{
 			claim,
 			&corev1.Service{

@@ -213,6 +213,12 @@ var (
 		Labels: []Label{{"operation", "`write` (the ledger tries again) or `read` (a file is damaged; each read of it counts)"}},
 		Help:   "Errors while the ledger writes or reads its records.",
 	}
+	// LedgerCopies counts copies of hours in the cluster.
+	LedgerCopies = Metric{
+		Name: "croft_ledger_hour_copies_total", Type: Counter, Process: Ledger,
+		Labels: []Label{{"result", "`written`, `too_large` (the hour is only on the volume) or `failed` (the ledger tries again)"}},
+		Help:   "Attempts to copy a stored hour to ConfigMaps, from which the ledger restores it if its volume is lost.",
+	}
 	// LedgerQueries counts the requests of users.
 	LedgerQueries = Metric{
 		Name: "croft_ledger_queries_total", Type: Counter, Process: Ledger,
@@ -250,7 +256,7 @@ func Own() []Metric {
 		PlatformCondition, PoolCondition, TenantCondition, QuotaUse, RefusedWorkloads, BudgetSpent, ConnectionEnd, PolicyInfo, PolicyWarnings, VerifyTime, VerifyResults,
 		Interfaces, AttachSeconds, NetworksSeconds, NetworksWaiting, NetworkUsed, NetworkAddresses, EC2Calls,
 		ProxyRequests, ProxyDuration, ProxyOpen, ProxyUnauthenticated,
-		LedgerStored, LedgerEstimated, LedgerStoreErrors, LedgerQueries, LedgerDuration, LedgerCost,
+		LedgerStored, LedgerEstimated, LedgerStoreErrors, LedgerCopies, LedgerQueries, LedgerDuration, LedgerCost,
 		CopiesFailed,
 	}
 	slices.SortFunc(all, compareMetrics)

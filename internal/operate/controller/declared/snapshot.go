@@ -45,6 +45,9 @@ type Entry[T any] struct {
 	Users []string
 	// Revision changes whenever a field above, or the Platform, changes.
 	Revision uint64
+	// RulesRevision changes with Revision, unless nothing but a tenant's declared objects changed: the
+	// API server admits the tenant's pods as before.
+	RulesRevision uint64
 }
 
 // Snapshot is the estate at one moment. It is immutable.

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -88,6 +91,13 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 			[]string{"first", "second"}, []string{"apps", "jobs"},
 		},
 		{
+			"an object of all tenants", nil, func(d *manifest.Declaration) {
+				d.Platforms[0].Spec.TenantDefaults.Objects = newObjects("a")
+				d.Platforms[0].Generation++
+			},
+			[]string{"first", "second"}, nil,
+		},
+		{
 			"what another tenant's domain was in the way of", bothWant,
 			func(d *manifest.Declaration) {
 				bothWant(d)
@@ -118,6 +128,75 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 				}
 				if entry.Revision != want {
 					t.Errorf("revision of %s = %d, want %d", name, entry.Revision, want)
+				}
+			}
+		})
+	}
+}
+
+// newObjects returns a ConfigMap with some data, for all namespaces.
+func newObjects(data string) []runtime.RawExtension {
+	return []runtime.RawExtension{{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"ca"},"data":{"a":%q}}`, data)}}
+}
+
+// TestRulesRevision changes a declaration in which the first tenant has objects of its own. Only a change
+// of nothing but objects keeps the revision of a tenant's rules.
+func TestRulesRevision(t *testing.T) {
+	objectsOfAll := func(d *manifest.Declaration) {
+		d.Platforms[0].Spec.TenantDefaults.Objects = newObjects("b")
+		d.Platforms[0].Generation++
+	}
+	objectsOfOne := func(d *manifest.Declaration) {
+		d.Tenants[0].Spec.Objects = newObjects("b")
+		d.Tenants[0].Generation++
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*manifest.Declaration)
+		// revised are the tenants with a new Revision, ruled those with a new RulesRevision.
+		revised, ruled []string
+	}{
+		{"nothing", nil, nil, nil},
+		{"the objects of all other tenants", objectsOfAll, []string{"second"}, nil},
+		{"a tenant's objects", objectsOfOne, []string{"first"}, nil},
+		{"a tenant without objects", func(d *manifest.Declaration) { d.Tenants[0].Spec.Objects = nil }, []string{"first"}, nil},
+		{"a tenant's objects and its quota", func(d *manifest.Declaration) {
+			objectsOfOne(d)
+			d.Tenants[0].Spec.Quota = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("5")}
+		}, []string{"first"}, []string{"first"}},
+		{"objects and another setting of the Platform", func(d *manifest.Declaration) {
+			objectsOfAll(d)
+			d.Platforms[0].Spec.GroupPrefix = "oidc:"
+		}, []string{"first", "second"}, []string{"first", "second"}},
+		{"another setting for all tenants", func(d *manifest.Declaration) {
+			d.Platforms[0].Spec.TenantDefaults.PodSecurity = v1alpha1.PodSecurityRestricted
+		}, []string{"first", "second"}, []string{"first", "second"}},
+		{"a recreated tenant", func(d *manifest.Declaration) { d.Tenants[0].UID = "other" }, []string{"first"}, []string{"first"}},
+		{"an invalid tenant", func(d *manifest.Declaration) { d.Tenants[0].Spec.Pool = "none" }, []string{"first"}, []string{"first"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			declare := func(change func(*manifest.Declaration)) *Snapshot {
+				return buildSnapshot(newDeclaration(func(d *manifest.Declaration) {
+					d.Tenants[0].Spec.Objects = newObjects("a")
+					if change != nil {
+						change(d)
+					}
+				}))
+			}
+			first, second, third := declare(nil), declare(test.change), declare(test.change)
+			first.updateRevisions(nil, 1)
+			second.updateRevisions(first, 2)
+			third.updateRevisions(second, 3)
+			for name, entry := range third.tenants {
+				revision, rules := uint64(1), uint64(1)
+				if slices.Contains(test.revised, name) {
+					revision = 2
+				}
+				if slices.Contains(test.ruled, name) {
+					rules = 2
+				}
+				if entry.Revision != revision || entry.RulesRevision != rules {
+					t.Errorf("%s: revision %d and revision of rules %d, want %d and %d", name, entry.Revision, entry.RulesRevision, revision, rules)
 				}
 			}
 		})

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -83,18 +84,19 @@ func New(cached, live client.Client, a *apply.Applier, d *declared.Store, r even
 // Register adds the controller to the manager. A tenant is reconciled when its entry in the
 // estate changes, when an object that croft created for it changes, and when it is deleted.
 func (c *Controller) Register(_ context.Context, m manager.Manager) error {
+	repairs := watch.Repairs(watch.MapByLabel(v1alpha1.TenantLabel), c.applier.IsOwnWrite)
 	b := builder.ControllerManagedBy(m).
 		Named("tenant").
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		WatchesRawSource(c.declared.Source(declared.Tenant)).
 		Watches(&v1alpha1.Tenant{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(watch.Deleting())).
 		Watches(&v1alpha1.TenantNamespace{}, handler.EnqueueRequestsFromMapFunc(c.mapToRequester), builder.WithPredicates(watch.Deleted())).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(c.mapToTenants), builder.WithPredicates(watch.Drift()))
+		Watches(&corev1.Namespace{}, watch.Repairs(c.mapToTenants, c.applier.IsOwnWrite), builder.WithPredicates(watch.Drift()))
 	for _, o := range []client.Object{
 		&v1alpha1.TenantRules{}, &corev1.ServiceAccount{}, &networkingv1.NetworkPolicy{}, &rbacv1.RoleBinding{},
 		&corev1.ResourceQuota{}, &corev1.LimitRange{}, &corev1.ConfigMap{},
 	} {
-		b = b.Watches(o, watch.ByLabel(v1alpha1.TenantLabel), builder.WithPredicates(watch.Drift()))
+		b = b.Watches(o, repairs, builder.WithPredicates(watch.Drift()))
 	}
 	b = b.Watches(&corev1.ResourceQuota{}, c.quota.Handler()).
 		Watches(&corev1.Event{}, c.quota.RefusalHandler())
@@ -102,9 +104,9 @@ func (c *Controller) Register(_ context.Context, m manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.dialects = watchDialects(m, built)
-	c.engines = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.GatekeeperTenantKinds, watch.Drift())
-	c.optional = watch.NewLate(m, built, watch.ByLabel(v1alpha1.TenantLabel), apply.OptionalKinds, watch.Drift())
+	c.dialects = watchDialects(m, built, repairs)
+	c.engines = watch.NewLate(m, built, repairs, apply.GatekeeperTenantKinds, watch.Drift())
+	c.optional = watch.NewLate(m, built, repairs, apply.OptionalKinds, watch.Drift())
 	return nil
 }
 
@@ -199,7 +201,8 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	optional, optionalErr := c.optional.Look(ctx, slices.Concat(gitops.Kinds(snapshot.Platform, tenant), network.ListTenantKinds(tenant))...)
 	seen.unserved = errors.Join(checkFlux(snapshot.Platform, tenant, optional), checkNetworkKinds(tenant, optional))
 	served = append(served, optional...)
-	var after reconcile.Result
+	// The priority of the event that caused this reconcile does not apply to the next one.
+	after := reconcile.Result{Priority: ptr.To(0)}
 	if seen.unserved != nil {
 		after.RequeueAfter = watch.Absence
 	}
@@ -235,9 +238,9 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 	}
 	// The status may lack the engine although the walls were observed to be enforced: that
 	// write may have failed or lost a race.
-	if seen.wasInPlace && last.enforced && !seen.hasWritten() && object.Status.Placement == snapshot.Platform.Placement {
+	if last.enforced == seen.entry.RulesRevision && !seen.hasWrittenRules() && object.Status.Placement == snapshot.Platform.Placement {
 		seen.enforced, seen.caveat = true, c.probe.Caveat()
-		c.memory.remember(tenant.Name, last)
+		c.memory.remember(tenant.Name, wallState{revision: seen.entry.Revision, enforced: last.enforced})
 		return after, nil
 	}
 	seen.probed = true
@@ -250,7 +253,11 @@ func (c *Controller) reconcileWalls(ctx context.Context, snapshot *declared.Snap
 			return reconcile.Result{}, err
 		}
 	}
-	c.memory.remember(tenant.Name, wallState{revision: seen.entry.Revision, enforced: seen.enforced})
+	state := wallState{revision: seen.entry.Revision}
+	if seen.enforced {
+		state.enforced = seen.entry.RulesRevision
+	}
+	c.memory.remember(tenant.Name, state)
 	if !seen.enforced {
 		return reconcile.Result{RequeueAfter: seen.getProbeDelay(c.clock.Now())}, nil
 	}

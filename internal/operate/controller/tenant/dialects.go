@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/controller/outcome"
@@ -19,8 +19,8 @@ import (
 
 // watchDialects watches network policy kinds that a cluster may not serve. Every change may be
 // drift, because not every API server maintains their generation.
-func watchDialects(m manager.Manager, c controller.Controller) *watch.Late {
-	return watch.NewLate(m, c, watch.ByLabel(v1alpha1.TenantLabel), slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds))
+func watchDialects(m manager.Manager, c controller.Controller, h handler.EventHandler) *watch.Late {
+	return watch.NewLate(m, c, h, slices.Concat(apply.DialectKinds, apply.ClusterDialectKinds))
 }
 
 // mergeDialectErrors replaces the errors of single policies by one error if the cluster does not

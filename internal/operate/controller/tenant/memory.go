@@ -11,8 +11,9 @@ import (
 type wallState struct {
 	// revision is the declaration's revision for which every object was last in place.
 	revision uint64
-	// enforced reports whether a probe has succeeded since then.
-	enforced bool
+	// enforced is the declaration's RulesRevision that a probe last found to be enforced, or 0. The rules were
+	// not written since then.
+	enforced uint64
 	// uncountedSince is when kube-controller-manager was first found not to have counted the usage of a quota. It is
 	// zero if all quotas are counted.
 	uncountedSince time.Time

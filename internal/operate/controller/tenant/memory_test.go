@@ -32,7 +32,7 @@ func TestMemoryIsNew(t *testing.T) {
 			t.Errorf("step %d: %t, want %t", i, got, step.want)
 		}
 	}
-	m.remember("shop", wallState{revision: 2, enforced: true})
+	m.remember("shop", wallState{revision: 2, enforced: 2})
 	m.forget("shop")
 	if !m.isNew("shop", refused) || m.isNew("bank", refused) || m.get("shop") != (wallState{}) {
 		t.Error("the memory of a deleted tenant remains, or that of another is lost")

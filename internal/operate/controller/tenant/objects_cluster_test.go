@@ -1,7 +1,11 @@
 package tenant_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -11,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/operate/operator/operatortest"
 )
 
@@ -50,6 +55,7 @@ func testMaintainedObjects(f *fixture) {
 	f.Delete(config)
 	f.awaitConfig("sharing", map[string]string{"ca.crt": "first", "namespace": "sharing"})
 
+	testChangedObject(f, t)
 	f.Patch(t, `{"spec":{"objects":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"ca"},"data":{"ca.crt":"second"}}]}}`)
 	f.awaitConfig("sharing-ci", map[string]string{"ca.crt": "second"})
 	f.Patch(t, `{"spec":{"objects":null}}`)
@@ -64,6 +70,36 @@ func testMaintainedObjects(f *fixture) {
 		}
 	}
 	f.AwaitReady(t)
+}
+
+// testChangedObject changes the data of one declared object. The operator must write that object in each
+// namespace once, and must not probe the rules again, which have not changed.
+func testChangedObject(f *fixture, t *v1alpha1.Tenant) {
+	f.Helper()
+	f.AwaitReady(t)
+	before := f.Writes.Count()
+	t.Spec.Objects[0].Raw = bytes.Replace(t.Spec.Objects[0].Raw, []byte("first"), []byte("changed"), 1)
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"objects": t.Spec.Objects}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Patch(t, string(patch))
+	f.AwaitReady(t) // after a probe, if there is one
+	var want, got []string
+	for _, namespace := range t.Spec.Namespaces {
+		f.awaitConfig(namespace, map[string]string{"ca.crt": "changed", "namespace": namespace})
+		want = append(want, "PATCH /api/v1/namespaces/"+namespace+"/configmaps/ca")
+	}
+	for _, write := range f.Writes.ListSince(before) {
+		// The shares of the quota may move meanwhile.
+		path, _, _ := strings.Cut(write, "?")
+		if strings.Contains(path, "/namespaces/sharing") && !strings.Contains(path, "/resourcequotas/") {
+			got = append(got, path)
+		}
+	}
+	if !slices.Equal(got, want) {
+		f.Errorf("the writes are %v, want %v", got, want)
+	}
 }
 
 // awaitConfig waits until the ConfigMap ca of a namespace has the data. nil means that it does not exist.

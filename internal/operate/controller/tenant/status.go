@@ -55,9 +55,15 @@ type observation struct {
 	remainingNamespaces []string
 }
 
-// hasWritten reports whether anything was written.
-func (s *observation) hasWritten() bool {
-	return slices.ContainsFunc(s.changes, apply.Change.HasWritten)
+// kindsWithoutRules are kinds of a tenant's objects that do not influence how API servers admit the pods of a
+// probe. A LimitRange does.
+var kindsWithoutRules = []string{"ConfigMap", "NetworkPolicy", "RoleBinding"}
+
+// hasWrittenRules reports whether anything was written that may change how the API servers admit pods.
+func (s *observation) hasWrittenRules() bool {
+	return slices.ContainsFunc(s.changes, func(c apply.Change) bool {
+		return c.HasWritten() && !slices.Contains(kindsWithoutRules, c.Kind)
+	})
 }
 
 // writeStatus writes the status after a reconcile that ended with err, and emits events. It

@@ -296,3 +296,26 @@ func TestDomainsInForce(t *testing.T) {
 		}
 	}
 }
+
+// TestHasWrittenRules fails if a write of an object that API servers read when they admit a pod does not
+// cause a probe, or if a declared object that they do not read causes one.
+func TestHasWrittenRules(t *testing.T) {
+	change := func(kind string, action apply.Action) apply.Change {
+		return apply.Change{Ref: apply.Ref{GroupVersionKind: schema.GroupVersionKind{Kind: kind}}, Action: action}
+	}
+	for _, test := range []struct {
+		changes []apply.Change
+		want    bool
+	}{
+		{nil, false},
+		{[]apply.Change{change("ConfigMap", apply.Configured), change("NetworkPolicy", apply.Deleted), change("RoleBinding", apply.Recreated)}, false},
+		{[]apply.Change{change("Namespace", apply.Unchanged), change("ConfigMap", apply.Created)}, false},
+		{[]apply.Change{change("Namespace", apply.Configured)}, true},
+		{[]apply.Change{change("ConfigMap", apply.Created), change("LimitRange", apply.Created)}, true},
+		{[]apply.Change{change("Assign", apply.Deleted)}, true},
+	} {
+		if got := (&observation{changes: test.changes}).hasWrittenRules(); got != test.want {
+			t.Errorf("%v: %t", test.changes, got)
+		}
+	}
+}

@@ -18,9 +18,14 @@ import (
 
 // ByLabel enqueues the object that a label names.
 func ByLabel(label string) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+	return handler.EnqueueRequestsFromMapFunc(MapByLabel(label))
+}
+
+// MapByLabel maps objects to the object that a label names.
+func MapByLabel(label string) handler.MapFunc {
+	return func(_ context.Context, o client.Object) []reconcile.Request {
 		return MakeRequests(o.GetLabels()[label])
-	})
+	}
 }
 
 // MakeRequests returns requests for cluster-scoped objects. It omits empty names.

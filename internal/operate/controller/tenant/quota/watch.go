@@ -15,6 +15,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/quotaplan"
+	"croft.dev/croft/internal/operate/controller/watch"
 )
 
 // pause is the time for use to settle before it is evaluated. A burst of pods is evaluated
@@ -35,10 +36,10 @@ func (q *Quota) Handler() handler.EventHandler {
 		request := reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 		switch {
 		case len(before.Status.Hard) == 0 && len(after.Status.Hard) > 0:
-			queue.Add(request)
+			watch.Enqueue(queue, watch.CountedPriority, request)
 		case !q.isSharing(name) || quotaplan.IsEqual(before.Status.Hard, after.Status.Hard) && quotaplan.IsEqual(before.Status.Used, after.Status.Used):
 		case !quotaplan.IsEqual(before.Status.Hard, after.Status.Hard):
-			queue.Add(request)
+			watch.Enqueue(queue, watch.CountedPriority, request)
 		default:
 			q.scheduleEvaluation(ctx, queue, name)
 		}
