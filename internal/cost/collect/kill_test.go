@@ -311,7 +311,7 @@ func (c *cluster) checkUsage(r *store.Record) {
 	c.t.Helper()
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		rounding := 1 + row.Measured/8 // in the files of days
+		rounding := 1 + row.Measured/7 // in the files of days, after the rounding of the hour
 		if off := max(row.UsedCPU-row.Measured, row.Measured-row.UsedCPU); row.Unmeasured < 0 || row.Measured+row.Unmeasured != row.CPU/1000 || off > rounding {
 			c.t.Errorf("the hour of %s: %s used %d s of a CPU in %d s, and %d s are unknown, of %d s", r.From, row.Workload, row.UsedCPU, row.Measured,
 				row.Unmeasured, row.CPU/1000)
