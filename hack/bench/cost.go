@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -137,11 +138,11 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // buildHour returns the record of an hour, with the cost of some hours. One in fifty workloads has twice as many pods
-// as in the other hours. The share of idle cost of each workload changes in each hour, since it depends on all
-// pods of its pool.
+// as in the other hours. The share of idle cost and the usage of each workload change in each hour.
 func buildHour(from time.Time, count int, hours int64) store.Record {
 	r := store.Record{Span: ledger.Span{From: from, Until: from.Add(time.Hour)}, Currency: "USD"}
 	n := from.Unix() / int64(time.Hour/time.Second)
+	random := rand.New(rand.NewPCG(uint64(n), 39)) //nolint:gosec // the same records each time
 	for i := range int64(count * namespacesPerTenant * workloadsPerNamespace) {
 		of := i / (namespacesPerTenant * workloadsPerNamespace)
 		tenant, pool, pods := tenants.Name("team", int(of)), of%costPools, hours
@@ -149,6 +150,8 @@ func buildHour(from time.Time, count int, hours int64) store.Record {
 			pods *= 2
 		}
 		cost, idlePerMille := money.Amount((20_000+i%997)*pods), 200+(pool*31+n*17)%300
+		// A workload uses from 5 to 95 % of its requests of CPU, in thousandths, and the rest to 100 % of its requests of memory.
+		used := 50 + i*7919%900
 		r.Rows = append(r.Rows, ledger.Row{
 			Key: ledger.Key{
 				Kind: ledger.Tenant, Resource: ledger.NodeResource, Pool: fmt.Sprintf("pool-%02d", pool), CapacityType: "spot", InstanceType: "m5.2xlarge",
@@ -157,6 +160,9 @@ func buildHour(from time.Time, count int, hours int64) store.Record {
 			},
 			CPU: (1 + i%8) * 3_600_000 * pods, Memory: (1 + i%16) * 3_600_000 * pods, Weight: ((1+i%8)*9216 + (1+i%16)*1000) * 3_600_000 * pods,
 			Cost: cost, Idle: money.Scale(cost, idlePerMille, 1000),
+			// CPU changes by up to a third from hour to hour, and memory, as of most processes, by up to a fiftieth.
+			UsedCPU: (1 + i%8) * used * (3000 + random.Int64N(1200)) * pods / 1000, Measured: 3600 * pods,
+			UsedMemory: (1 + i%16) * (1000 - used) * (3564 + random.Int64N(72)) * pods / 1000,
 		})
 	}
 	return r

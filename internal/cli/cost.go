@@ -83,7 +83,8 @@ The cost of a node is divided by requests; capacity without requests is idle. CO
 cost of a tenant's own requests, volumes and load balancers. IDLE is its share of the idle
 cost of its pools, in proportion to its requests. NOW/HOUR is the cost of the next hour if
 nothing changes. ~ marks a figure with an estimated part, and ? a cost that is unknown: it
-is in no sum.
+is in no sum. -o wide adds requests and, from a ledger in a cluster with metrics-server, the
+usage of pods, with the part of their time in which it was measured.
 
 Without a ledger, deleted objects are unknown: figures of the past are bounds, and the
 command names them. NOW/HOUR has no such limit.

@@ -24,7 +24,8 @@ import (
 func serveCosts(w http.ResponseWriter, r *http.Request) {
 	const answer = `{"from": "2026-11-01T00:00:00Z", "until": "2026-11-26T12:00:00Z", "currency": "EUR", "by": "tenant",
 "lines": [{"name": "shop", "cost": "2.250000", "idle": "0.300000", "total": "2.550000", "estimated": "0.000000", "perHourNow": "1.500000",
-"idleHidden": true}, {"name": "jobs", "cost": "1.000000", "idle": "0.000000", "total": "1.000000", "estimated": "0.500000",
+"idleHidden": true, "cpuHours": 100, "memoryGiBHours": 50, "measuredShare": 0.96, "cpuUsedHours": 12.5, "memoryUsedGiBHours": 40.254},
+{"name": "jobs", "measuredShare": 0, "cost": "1.000000", "idle": "0.000000", "total": "1.000000", "estimated": "0.500000",
 "perHourNow": "0.000000", "idleHidden": true}], "total": {"name": "total", "cost": "3.250000", "idle": "0.300000", "total": "3.550000",
 "estimated": "0.500000", "perHourNow": "1.500000", "idleHidden": true}, "priceSources": [{"source": "prices.yaml", "cost": "3.250000"}],
 "missingPrices": [], "limits": ["idle cost of pools that other tenants may use is not shown: it would reveal their cost"]}`
@@ -151,6 +152,28 @@ func TestCostThroughProxy(t *testing.T) {
 		if status != want.status || !strings.Contains(stdout, want.stdout) || !strings.Contains(stderr, want.stderr) || strings.Count(stderr, "\n") > 1 ||
 			(want.stdout == "") != (stdout == "") || strings.Contains(stderr, "-token") {
 			t.Errorf("%s: exit status %d: %s%s\nwant %d %s%s", args, status, stdout, stderr, want.status, want.stdout, want.stderr)
+		}
+	}
+}
+
+// TestUsageOfLedger expects usage that was not measured to be no zero.
+func TestUsageOfLedger(t *testing.T) {
+	flags, kubeconfig := startLedger(t)
+	for output, want := range map[string][]string{
+		"wide": {"CPU HOURS   GIB HOURS   CPU USED   GIB USED   MEASURED\n", " 100.00      50.00       12.50      40.25      96%\n",
+			" 0.00        0.00        ?          ?          0%\n", " 0.00        0.00        -          -          -\n"},
+		"csv": {",cpu_hours,memory_gib_hours,cpu_used_hours,memory_used_gib_hours,measured_share\n", ",100.000,50.000,12.500,40.254,0.960\n",
+			",0.000,0.000,,,0.000\n"},
+		"json": {`"measuredShare": 0.96,`, `"cpuUsedHours": 12.5,`, `"memoryUsedGiBHours": 40.254,`, `"measuredShare": 0,`},
+	} {
+		status, stdout, stderr := runCroft(t, "", strings.Fields("cost "+flags+" -o "+output+" --kubeconfig "+kubeconfig("admin-token"))...)
+		if status != 0 || stderr != "" {
+			t.Errorf("-o %s: exit status %d: %s", output, status, stderr)
+		}
+		for _, part := range want {
+			if strings.Count(stdout, part) != 1 {
+				t.Errorf("-o %s lacks %q:\n%s", output, part, stdout)
+			}
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +16,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/cost/ledger"
+	"croft.dev/croft/internal/cost/podusage"
 	"croft.dev/croft/internal/cost/recommend"
 )
 
@@ -49,15 +49,6 @@ func (a *app) recommendSavings(ctx context.Context, o costOptions) error {
 	return nil
 }
 
-// podMetrics has the fields of metrics-server's PodMetrics that croft reads.
-type podMetrics struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Containers        []struct {
-		Name  string              `json:"name"`
-		Usage corev1.ResourceList `json:"usage"`
-	} `json:"containers"`
-}
-
 // readPodUsage reads the usage of all pods from metrics-server.
 func readPodUsage(ctx context.Context, c client.Reader) (recommend.Usage, error) {
 	list := &unstructured.UnstructuredList{}
@@ -67,7 +58,7 @@ func readPodUsage(ctx context.Context, c client.Reader) (recommend.Usage, error)
 	}
 	usage := recommend.Usage{}
 	for i := range list.Items {
-		var pod podMetrics
+		var pod podusage.PodMetrics
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &pod); err != nil {
 			return nil, err
 		}

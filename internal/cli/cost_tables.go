@@ -40,7 +40,7 @@ func (a *app) printCostTable(r *report.Report, wide bool) {
 	printSafely(a.out, "from %s until %s, in %s\n\n", r.From.Format(time.RFC3339), r.Until.Format(time.RFC3339), r.Currency)
 	header := []string{formatGrouping(r.By), "COST", "IDLE", "TOTAL", "NOW/HOUR"}
 	if wide {
-		header = append(header, "ESTIMATED", "CPU HOURS", "GIB HOURS")
+		header = append(header, "ESTIMATED", "CPU HOURS", "GIB HOURS", "CPU USED", "GIB USED", "MEASURED")
 	}
 	var rows [][]string
 	for _, line := range append(r.Lines, r.Total) {
@@ -49,6 +49,7 @@ func (a *app) printCostTable(r *report.Report, wide bool) {
 		if wide {
 			row = append(row, line.Estimated.Format(4), strconv.FormatFloat(line.CPUHours, 'f', 2, 64),
 				strconv.FormatFloat(line.MemoryHours, 'f', 2, 64))
+			row = append(row, formatMeasured(line)...)
 		}
 		rows = append(rows, row)
 	}
@@ -61,6 +62,28 @@ func (a *app) printCostTable(r *report.Report, wide bool) {
 	for _, limit := range r.Limits {
 		printSafely(a.out, "~ %s\n", limit)
 	}
+}
+
+// formatMeasured formats usage and its measured share. Usage that was not measured is no zero. A minus sign stands for a line
+// without pods.
+func formatMeasured(line *report.Line) []string {
+	switch {
+	case line.MeasuredShare == nil:
+		return []string{"-", "-", "-"}
+	case line.CPUUsedHours == nil || line.MemoryUsedHours == nil:
+		return []string{"?", "?", "0%"}
+	default:
+		return []string{strconv.FormatFloat(*line.CPUUsedHours, 'f', 2, 64), strconv.FormatFloat(*line.MemoryUsedHours, 'f', 2, 64),
+			strconv.FormatFloat(*line.MeasuredShare*100, 'f', 0, 64) + "%"}
+	}
+}
+
+// formatKnown formats a figure for CSV. An unknown one is empty.
+func formatKnown(figure *float64) string {
+	if figure == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*figure, 'f', 3, 64)
 }
 
 // formatTotal marks a total that is estimated or incomplete.
@@ -109,12 +132,13 @@ func (a *app) printMissingPrices(missing []string) {
 func (a *app) printCostCSV(r *report.Report) error {
 	w := csv.NewWriter(a.out)
 	rows := [][]string{{"from", "until", "currency", r.By, "cost", "idle", "total", "estimated", "per_hour_now",
-		"unknown_seconds", "cpu_hours", "memory_gib_hours"}}
+		"unknown_seconds", "cpu_hours", "memory_gib_hours", "cpu_used_hours", "memory_used_gib_hours", "measured_share"}}
 	for _, line := range r.Lines {
 		rows = append(rows, []string{r.From.Format(time.RFC3339), r.Until.Format(time.RFC3339), r.Currency, line.Name,
 			line.Cost.String(), line.Idle.String(), line.Total.String(), line.Estimated.String(),
 			line.PerHourNow.String(), strconv.FormatInt(line.UnknownSeconds, 10),
-			strconv.FormatFloat(line.CPUHours, 'f', 3, 64), strconv.FormatFloat(line.MemoryHours, 'f', 3, 64)})
+			strconv.FormatFloat(line.CPUHours, 'f', 3, 64), strconv.FormatFloat(line.MemoryHours, 'f', 3, 64),
+			formatKnown(line.CPUUsedHours), formatKnown(line.MemoryUsedHours), formatKnown(line.MeasuredShare)})
 	}
 	return toFailure(w.WriteAll(rows))
 }

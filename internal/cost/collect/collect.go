@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"croft.dev/croft/internal/cost/ledger"
+	"croft.dev/croft/internal/cost/podusage"
 	"croft.dev/croft/internal/cost/price"
 	"croft.dev/croft/internal/cost/store"
 	"croft.dev/croft/internal/cost/timeline"
@@ -35,8 +36,10 @@ type Options struct {
 	Store *store.Store
 	// ReadPrices returns the current prices.
 	ReadPrices func(context.Context) (*price.List, error)
-	Clock      clock.WithTicker
-	Log        *slog.Logger
+	// ReadUsage returns the present usage of pods. The usage of other pods is unknown. It is optional.
+	ReadUsage func(context.Context) ([]podusage.Pod, error)
+	Clock     clock.WithTicker
+	Log       *slog.Logger
 	// OnStored is called for each hour after it has been stored, and OnFailed for each failed attempt to write
 	// the store. Both are optional.
 	OnStored func(*store.Record)

@@ -20,6 +20,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/podusage"
 	"croft.dev/croft/internal/cost/price"
 	"croft.dev/croft/internal/cost/store"
 )
@@ -36,6 +37,10 @@ type cluster struct {
 	objects   map[types.UID]any
 	collector *Collector
 	leaders   int64
+	// used is the usage of each pod that metrics-server serves, if it is not nil.
+	used *podusage.Pod
+	// measured and unmeasured are the seconds of pods in the hours that checkUsage has seen.
+	measured, unmeasured int64
 	// onDamage is called for files that cannot be read completely. onStep is called before each step of a process's writes:
 	// an error kills it there.
 	onDamage func(file string, err error)
@@ -69,7 +74,7 @@ func (c *cluster) tryStart() error {
 	if err := s.Lead(store.Leader{Identity: fmt.Sprint("pod-", c.leaders), Lease: "lease", Transitions: c.leaders}); err != nil {
 		return err
 	}
-	c.collector = New(Options{Store: s, Clock: c.clock, Log: slog.New(slog.DiscardHandler),
+	c.collector = New(Options{Store: s, Clock: c.clock, Log: slog.New(slog.DiscardHandler), ReadUsage: c.readUsage,
 		ReadPrices: func(context.Context) (*price.List, error) { return price.Parse("prices.yaml", []byte(c.prices)) }})
 	if err := c.collector.begin(c.t.Context()); err != nil {
 		return err
@@ -78,6 +83,17 @@ func (c *cluster) tryStart() error {
 		c.collector.set(nil, o)
 	}
 	return c.collector.finish(c.t.Context())
+}
+
+// readUsage returns the usage of all pods.
+func (c *cluster) readUsage(context.Context) ([]podusage.Pod, error) {
+	var pods []podusage.Pod
+	for _, o := range c.objects {
+		if pod, is := o.(*corev1.Pod); is && c.used != nil {
+			pods = append(pods, podusage.Pod{Namespace: pod.Namespace, Name: pod.Name, CPU: c.used.CPU, Memory: c.used.Memory})
+		}
+	}
+	return pods, nil
 }
 
 // killProcess ends the process, without a word.
@@ -92,6 +108,7 @@ func (c *cluster) passTime(d time.Duration) {
 		if c.collector == nil {
 			continue
 		}
+		c.collector.measure(c.t.Context())
 		if err := errors.Join(c.collector.flush(), c.collector.compute(c.t.Context())); err != nil {
 			c.t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"croft.dev/croft/internal/cost/ledger"
 	"croft.dev/croft/internal/cost/money"
+	"croft.dev/croft/internal/cost/podusage"
 	"croft.dev/croft/internal/cost/store"
 )
 
@@ -199,13 +200,17 @@ func (l *life) runUntil(until time.Time) {
 	}
 }
 
-// writePending writes the changes and, each minute, the hours.
+// writePending writes the changes and, each minute, the hours. It measures the usage of pods each minute.
 func (l *life) writePending() error {
+	isMinute := l.clock.Now().Equal(l.clock.Now().Truncate(computeInterval))
+	if isMinute {
+		l.collector.measure(l.t.Context())
+	}
 	if err := l.collector.flush(); err != nil {
 		return err
 	}
 	l.flushed = l.clock.Now()
-	if now := l.clock.Now(); !now.Equal(now.Truncate(computeInterval)) {
+	if !isMinute {
 		return nil
 	}
 	return l.collector.compute(l.t.Context())
@@ -284,6 +289,7 @@ func (c *cluster) readHours(until time.Time) (map[time.Time]hourLines, time.Dura
 			c.t.Fatalf("the hour of %s has %d records: %v", from, len(records), records)
 		}
 		hours[from] = sumLines(&records[0])
+		c.checkUsage(&records[0])
 		sum += hours[from].gaps
 		total += records[0].Nodes
 	}
@@ -298,6 +304,21 @@ func (c *cluster) readHours(until time.Time) (map[time.Time]hourLines, time.Dura
 		c.t.Errorf("the hours and the days differ by %s", total)
 	}
 	return hours, sum
+}
+
+// checkUsage expects that each second of a pod, which requests and uses one CPU, is measured once or is unknown.
+func (c *cluster) checkUsage(r *store.Record) {
+	c.t.Helper()
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		rounding := 1 + row.Measured/7 // in the files of days, after the rounding of the hour
+		if off := max(row.UsedCPU-row.Measured, row.Measured-row.UsedCPU); row.Unmeasured < 0 || row.Measured+row.Unmeasured != row.CPU/1000 || off > rounding {
+			c.t.Errorf("the hour of %s: %s used %d s of a CPU in %d s, and %d s are unknown, of %d s", r.From, row.Workload, row.UsedCPU, row.Measured,
+				row.Unmeasured, row.CPU/1000)
+		}
+		c.measured += row.Measured
+		c.unmeasured += row.Unmeasured
+	}
 }
 
 func sumLines(r *store.Record) hourLines {
@@ -359,7 +380,7 @@ func findSeed(t *testing.T) uint64 {
 
 // TestKilled kills the process a hundred times, at random points of two days of changes: between two flushes, within the write
 // of a journal or of an hour, while it starts, and after a flush. Another process starts at once or within a minute. No hour is
-// lost, and none counts twice. An hour without a gap has the same cost as without kills. A gap begins with the last flush at the
+// lost, and none counts twice. An hour without a gap has the same cost as without kills, and no second of usage counts twice. A gap begins with the last flush at the
 // earliest, and the hour names it. An object that changed in it may cost more or less, by the cost of the gap at most.
 func TestKilled(t *testing.T) {
 	seed := findSeed(t)
@@ -370,6 +391,7 @@ func TestKilled(t *testing.T) {
 	changes := planChanges(r, all, until)
 
 	undisturbed := &life{cluster: newCluster(t), changes: changes}
+	undisturbed.used = &podusage.Pod{CPU: 1_000_000, Memory: 1024}
 	undisturbed.startProcess()
 	undisturbed.runUntil(until.Add(finality))
 	want, gaps := undisturbed.readHours(until)
@@ -378,6 +400,7 @@ func TestKilled(t *testing.T) {
 	}
 
 	killed := &life{cluster: newCluster(t), changes: changes}
+	killed.used = undisturbed.used
 	killed.onDamage = func(file string, err error) {
 		if filepath.Base(filepath.Dir(file)) != "journal" { // whose last entries may be torn
 			t.Errorf("%s: %v", file, err)
@@ -397,6 +420,11 @@ func TestKilled(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d hours, want %d", len(got), len(want))
+	}
+	t.Logf("usage is known for %d s and unknown for %d s, without kills for %d s and %d s", killed.measured, killed.unmeasured,
+		undisturbed.measured, undisturbed.unmeasured)
+	if undisturbed.measured < 9*undisturbed.unmeasured || killed.measured < killed.unmeasured {
+		t.Error("too little usage is known")
 	}
 	exact := 0
 	for from := range want {

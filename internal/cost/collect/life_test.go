@@ -2,6 +2,7 @@ package collect
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/cost/podusage"
 	"croft.dev/croft/internal/cost/store"
 )
 
@@ -129,6 +131,56 @@ func TestOthers(t *testing.T) {
 	c.removeObject("web")
 	c.passTime(time.Hour)
 	c.expectRecords(noon.Add(time.Hour))
+}
+
+// TestUsage covers an hour with a restart, in which metrics-server serves nothing from the 40th to the 50th minute. The first
+// measurement afterwards counts for three minutes.
+func TestUsage(t *testing.T) {
+	c := newCluster(t)
+	c.startProcess()
+	c.addNamespace("shop", "shop", "")
+	c.addNode("a", "apps")
+	c.addPod("shop", "web", "a")
+	c.used = &podusage.Pod{CPU: 500_000, Memory: 2048}
+	c.passTime(30 * time.Minute)
+	c.killProcess()
+	c.startProcess()
+	c.passTime(10 * time.Minute)
+	c.used = nil
+	c.passTime(10 * time.Minute)
+	c.used = &podusage.Pod{CPU: 500_000, Memory: 2048}
+	c.passTime(10 * time.Minute)
+	expect := func(want string) {
+		t.Helper()
+		for _, row := range c.readRecords(noon)[0].Rows {
+			if got := fmt.Sprint(row.UsedCPU, " ", row.UsedMemory, " in ", row.Measured, ", ", row.Unmeasured, " unknown"); row.Workload != "" && got != want {
+				t.Errorf("%s: %s, want %s", row.Workload, got, want)
+			}
+		}
+	}
+	expect("1560 6240 in 3120, 480 unknown")
+	c.passTime(10 * time.Minute)
+	expect("1568 6272 in 3120, 480 unknown") // files have six bits of it
+	c.killProcess()
+	c.startProcess()
+	// Another pod gets the name.
+	c.removeObject("web")
+	pod := c.addPod("shop", "web", "a")
+	pod = pod.DeepCopy()
+	pod.UID = "later"
+	c.removeObject("web")
+	c.setObject("later", pod)
+	c.passTime(time.Hour)
+	rows := c.readRecords(noon.Add(time.Hour))[0].Rows
+	for i := range rows {
+		if r := &rows[i]; r.Workload != "" && (r.Measured+r.Unmeasured != 3600 || r.Measured < 3200) {
+			t.Errorf("%+v", r)
+		}
+	}
+	c.removeObject("later")
+	if known := c.collector.tracker.pods; len(known) > 0 {
+		t.Errorf("names of pods that do not exist: %v", known)
+	}
 }
 
 // TestGap covers a day without a process: objects that existed before and after it cost exactly, idle cost

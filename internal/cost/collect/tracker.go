@@ -23,6 +23,8 @@ type tracker struct {
 	prices   *price.List
 	claims   map[types.UID]*karpenterv1.NodeClaim
 	nodes    map[types.UID]*corev1.Node
+	// pods are the UIDs of pods.
+	pods map[types.NamespacedName]types.UID
 	// pools are the pools of tenants.
 	pools map[string][]string
 	// started means that all objects have been read.
@@ -31,7 +33,7 @@ type tracker struct {
 
 func newTracker(t *timeline.Timeline, prices *price.List) *tracker {
 	return &tracker{timeline: t, prices: prices, claims: map[types.UID]*karpenterv1.NodeClaim{},
-		nodes: map[types.UID]*corev1.Node{}, pools: map[string][]string{}}
+		nodes: map[types.UID]*corev1.Node{}, pods: map[types.NamespacedName]types.UID{}, pools: map[string][]string{}}
 }
 
 // finish ends the first read of all objects.
@@ -54,6 +56,7 @@ func (t *tracker) set(old, object any, now time.Time) {
 			t.updateInstances(now)
 		}
 	case *corev1.Pod:
+		t.pods[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
 		if p, scheduled := objects.ReadPod(o); scheduled {
 			facts := timeline.Facts{Namespace: p.Namespace, Workload: p.Workload, Node: p.Node, CPU: p.CPU, Memory: p.Memory}
 			t.observe(timeline.Pod, o.UID, facts, p.Span, now)
@@ -96,6 +99,7 @@ func (t *tracker) remove(object any, unseen bool, now time.Time) {
 		end(timeline.Node, o.UID)
 		t.updateInstances(now)
 	case *corev1.Pod:
+		delete(t.pods, types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 		end(timeline.Pod, o.UID)
 	case *corev1.PersistentVolume:
 		end(timeline.Volume, o.UID)

@@ -3,6 +3,7 @@ package collect
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -85,5 +86,15 @@ func (c *Collector) Run(ctx context.Context, objects cache.Cache) error {
 		return err
 	}
 	c.Log.InfoContext(ctx, "observing the cluster", "since", c.computed)
+	if c.ReadUsage == nil {
+		return c.run(ctx)
+	}
+	measuring, stop := context.WithCancel(ctx)
+	var measured sync.WaitGroup
+	measured.Go(func() { c.measureRepeatedly(measuring) })
+	defer func() {
+		stop()
+		measured.Wait()
+	}()
 	return c.run(ctx)
 }

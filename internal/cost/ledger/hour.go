@@ -40,6 +40,7 @@ func (l *Ledger) compute(span Span, explained bool) Hour {
 		h.addLoadBalancer(&l.input.LoadBalancers[i])
 	}
 	for _, row := range h.rows.sort() {
+		row.roundUsage()
 		h.result.Rows = append(h.result.Rows, *row)
 	}
 	return h.result
@@ -90,6 +91,7 @@ func (h *hour) addNode(n *Node) {
 			used += computeWeight(cpu, memory) * part.length()
 			row.Unpriced += part.length()
 			row.estimated = row.estimated || pod.Estimated || part.estimated
+			row.addUsage(pod.Usage, part.seconds)
 		}
 	}
 	rest := base
@@ -128,6 +130,7 @@ func (h *hour) divideNode(n *Node, rows []*Row, length int64) {
 		sum := h.rows.find(row.Key)
 		sum.CPU += row.CPU
 		sum.Memory += row.Memory
+		sum.addUsageOf(row)
 		if !n.Price.Known {
 			sum.Unpriced += row.Unpriced
 			continue

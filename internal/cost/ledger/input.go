@@ -54,6 +54,17 @@ type Pod struct {
 	Span
 	// Estimated means that the pod may have ended earlier or later.
 	Estimated bool
+	// Usage are the times in which the usage of the pod is known. They do not overlap.
+	Usage []Usage
+}
+
+// Usage is the usage of a pod from From until Until, in seconds since 1970, multiplied with its seconds: millionths of a
+// CPU, and MiB.
+type Usage struct {
+	From   int64 `json:"from"`
+	Until  int64 `json:"until"`
+	CPU    int64 `json:"cpu,omitempty"`
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // Volume is a PersistentVolume. Namespace is empty if no claim uses the volume.

@@ -86,6 +86,14 @@ type Row struct {
 	// Unpriced is the time, in seconds, in which the cost is unknown, since the node or its
 	// price is unknown. The cost of this time is in no sum.
 	Unpriced int64 `json:"unpriced,omitempty"`
+	// UsedCPU, in seconds of a CPU, and UsedMemory, in seconds of a GiB, are the usage of the row's pods in the time
+	// Measured. In the time Unmeasured it is unknown, and not 0. Both times are the sums of the pods' seconds.
+	UsedCPU    int64 `json:"usedCPU,omitempty"`
+	UsedMemory int64 `json:"usedMemory,omitempty"`
+	Measured   int64 `json:"measured,omitempty"`
+	Unmeasured int64 `json:"unmeasured,omitempty"`
+	// usedCPU and usedMemory are the same usage until it is rounded, in millionths of a CPU and in MiB.
+	usedCPU, usedMemory int64
 	// estimated means that the cost is estimated, even if the price is not.
 	estimated bool
 }

@@ -94,7 +94,7 @@ type Allocation struct {
 	cpu, memory, volumes int64
 }
 
-// absent are the fields for which the ledger has no figures. Costs and quantities are 0; averages of usage, ratios
+// absent are the fields for which the ledger has no figures, or figures for a part of the time only. Costs and quantities are 0; averages of usage, ratios
 // and lists are null, which OpenCost, too, writes for unknown figures.
 type absent struct {
 	CPUCoreUsageAverage        *float64          `json:"cpuCoreUsageAverage"`

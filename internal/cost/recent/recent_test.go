@@ -256,7 +256,7 @@ func testLimits(w *world) {
 	for n, c := range []struct {
 		rows, parts int
 		result      Result
-	}{{10_000, 1, Written}, {30_000, 2, Written}, {80_000, 0, TooLarge}, {20, 1, Written}} {
+	}{{10_000, 1, Written}, {30_000, 2, Written}, {100_000, 0, TooLarge}, {20, 1, Written}} {
 		before := w.results[c.result]
 		if err := p.writeHour(w.Context(), makeRecord(n, c.rows)); err != nil {
 			w.Fatal(err)

@@ -73,6 +73,11 @@ type Line struct {
 	// CPUHours and MemoryHours are the requests in hours of a CPU and of a GiB.
 	CPUHours    float64 `json:"cpuHours"`
 	MemoryHours float64 `json:"memoryGiBHours"`
+	// MeasuredShare is the part of the pods' time in which their usage is known, from 0 to 1, and nil without pods.
+	// CPUUsedHours and MemoryUsedHours are the usage in this part. If it is 0 they are nil: usage is unknown then, and not 0.
+	MeasuredShare   *float64 `json:"measuredShare,omitempty"`
+	CPUUsedHours    *float64 `json:"cpuUsedHours,omitempty"`
+	MemoryUsedHours *float64 `json:"memoryUsedGiBHours,omitempty"`
 	// UnknownSeconds is the time of pods, nodes, volumes and load balancers whose cost is
 	// unknown. It is missing in all sums: CostUnknown, IdleUnknown and NowUnknown mark Cost,
 	// Idle and PerHourNow.
@@ -85,6 +90,8 @@ type Line struct {
 
 	rank        int
 	cpu, memory int64
+	// usedCPU, usedMemory, measured and unmeasured are sums of the same fields of rows.
+	usedCPU, usedMemory, measured, unmeasured int64
 }
 
 // Build computes the hours of a period.
@@ -177,6 +184,10 @@ func (b *builder) addRow(row *ledger.Row) {
 		line.IdleUnknown = line.IdleUnknown || row.Unpriced > 0 && row.Resource == ledger.NodeResource
 		line.cpu += row.CPU
 		line.memory += row.Memory
+		line.usedCPU += row.UsedCPU
+		line.usedMemory += row.UsedMemory
+		line.measured += row.Measured
+		line.unmeasured += row.Unmeasured
 		b.addUser(line, row)
 	}
 	if row.PriceSource != "" {
@@ -250,10 +261,20 @@ func (b *builder) finishLines() []*Line {
 	for _, line := range append(lines, b.total) {
 		line.CPUHours = float64(line.cpu) / 1000 / 3600
 		line.MemoryHours = float64(line.memory) / 1024 / 3600
+		line.finishUsage()
 	}
 	slices.SortFunc(lines, func(a, b *Line) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.Total, a.Total),
 			cmp.Compare(b.PerHourNow, a.PerHourNow), strings.Compare(a.Name, b.Name))
 	})
 	return lines
+}
+
+func (l *Line) finishUsage() {
+	if seconds := l.measured + l.unmeasured; seconds > 0 {
+		l.MeasuredShare = new(float64(l.measured) / float64(seconds))
+	}
+	if l.measured > 0 {
+		l.CPUUsedHours, l.MemoryUsedHours = new(float64(l.usedCPU)/3600), new(float64(l.usedMemory)/3600)
+	}
 }

@@ -26,7 +26,8 @@ func makeHourRows(r *rand.Rand) []ledger.Row {
 		tenant := fmt.Sprintf("t-%d", i/8)
 		row := ledger.Row{Key: ledger.Key{Kind: ledger.Tenant, Resource: ledger.NodeResource, Pool: fmt.Sprintf("pool-%d", i/4%3), CapacityType: "spot",
 			InstanceType: fmt.Sprintf("m%d.large", i%2), Tenant: tenant, CostCode: fmt.Sprintf("org-%d", i/4%2), Namespace: fmt.Sprintf("%s-%d", tenant, i/4%2),
-			Workload: fmt.Sprintf("Deployment/%d", i), PriceSource: fmt.Sprintf("list %d", i%3)}, CPU: 3_600_000, Memory: r.Int64N(3_600_000)}
+			Workload: fmt.Sprintf("Deployment/%d", i), PriceSource: fmt.Sprintf("list %d", i%3)}, CPU: 3_600_000, Memory: r.Int64N(3_600_000),
+			Measured: r.Int64N(3600), Unmeasured: r.Int64N(2)}
 		switch r.IntN(10) {
 		case 0:
 			row.CPU, row.Memory = 0, 0
@@ -46,7 +47,7 @@ func makeHourRows(r *rand.Rand) []ledger.Row {
 }
 
 // TestTotals expects the same reports and months from totals as from all rows, to the unit and by bytes, in each grouping that
-// UsesTotals allows, and other reports in the others.
+// UsesTotals allows, and other reports in the others. No row has usage, which is rounded in both.
 func TestTotals(t *testing.T) {
 	first := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	differ := map[string]bool{}

@@ -177,6 +177,7 @@ func TestOthersChangeNothing(t *testing.T) {
 			}
 			row.Cost, row.Idle = money.Amount(r.Int64N(1e9)), money.Amount(r.Int64N(1e9))
 			row.CPU, row.Memory, row.Unpriced = r.Int64N(1e9), r.Int64N(1e9), r.Int64N(2)*3600
+			row.UsedCPU, row.UsedMemory, row.Measured, row.Unmeasured = r.Int64N(1e6), r.Int64N(1e6), r.Int64N(3600), r.Int64N(3600)
 			row.PriceSource, row.CostCode = fmt.Sprint("list ", r.IntN(9)), fmt.Sprint("code-", r.IntN(9))
 			if row.Workload != "" {
 				row.Workload = fmt.Sprint("Deployment/", r.IntN(9))

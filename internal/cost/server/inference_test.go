@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestNoInference(t *testing.T) {
 				t.Fatalf("seed %d: %+v and %+v", seed, a, b)
 			}
 			a.Cost, a.Total, a.PerHourNow = b.Cost, b.Total, b.PerHourNow
-			if *a != *b {
+			if !reflect.DeepEqual(a, b) {
 				t.Fatalf("seed %d: %+v and %+v", seed, a, b)
 			}
 		}

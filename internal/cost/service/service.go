@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -67,9 +68,14 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(m.GetConfig(), m.GetHTTPClient())
+	if err != nil {
+		return err
+	}
 	prices := &priceReader{PriceFiles: o.Prices, log: o.Log}
+	pods := &usageReader{client: d.RESTClient(), clock: clock.RealClock{}, log: o.Log}
 	l := &leader{Options: o, manager: m, store: s, metrics: measured, collector: collect.New(collect.Options{
-		Store: s, ReadPrices: prices.read, Clock: clock.RealClock{}, Log: o.Log,
+		Store: s, ReadPrices: prices.read, ReadUsage: pods.read, Clock: clock.RealClock{}, Log: o.Log,
 		OnStored: measured.countHour, OnFailed: func() { measured.countStoreError(operationWrite) },
 	})}
 	measured.addState(l.collector.GetLatest)

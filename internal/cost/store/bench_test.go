@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 // them. One in fifty workloads changes its cost in each hour.
 func makeLargeHour(n int) Record {
 	r := Record{Span: makeHour(n), Currency: "USD"}
+	random := rand.New(rand.NewPCG(uint64(n), 39)) //nolint:gosec // a benchmark repeats its numbers
 	for i := range 30_000 {
 		cost := money.Amount(20_000 + i%997)
 		if i%50 == n%50 {
@@ -24,7 +26,9 @@ func makeLargeHour(n int) Record {
 			CostCode: fmt.Sprintf("org-%03d", i%300), Namespace: fmt.Sprintf("%s-%d", tenant, i/3%2),
 			Workload: fmt.Sprintf("Deployment/service-%d", i%3), PriceSource: "prices.yaml"},
 			CPU: int64(i%8) * 3_600_000, Memory: int64(i%16) * 3_600_000,
-			Weight: int64(i%8*9216+i%16*1000) * 3_600_000, Cost: cost, Idle: cost / 3})
+			Weight: int64(i%8*9216+i%16*1000) * 3_600_000, Cost: cost, Idle: cost / 3,
+			// A tenth of the requests, which varies by a fifth.
+			UsedCPU: int64(i%8) * (300 + random.Int64N(120)), UsedMemory: int64(i%16) * (300 + random.Int64N(120)), Measured: 3600})
 	}
 	return r
 }

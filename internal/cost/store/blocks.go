@@ -92,7 +92,7 @@ func (s *section) endBlock(p *packer) error {
 	if s.size == 0 {
 		return nil
 	}
-	e := newRowEncoder()
+	e := newRowEncoder(len(s.rows))
 	for i := range s.rows {
 		if err := e.addRows(s.rows[i]); err != nil {
 			return err

@@ -60,7 +60,7 @@ func (s *Store) CopyHour(from time.Time) (Copy, bool, error) {
 	if err != nil || len(records) == 0 {
 		return Copy{}, false, err
 	}
-	// The file of the hour may be part of a day. The same record has the same file again.
+	// The file of the hour may be part of a day. The same record has the same file again, except usage, which days round more.
 	data, err := encode(records)
 	return Copy{From: from, Data: data, epoch: records[0].Epoch}, err == nil, err
 }

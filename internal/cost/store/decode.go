@@ -59,10 +59,10 @@ func (d *decoder) readCount() int {
 // readText reads a text. A new text begins as an earlier one.
 func (d *decoder) readText(earlier string) string {
 	number := d.readNumber()
-	if number < uint64(len(d.texts)) {
-		return d.texts[number]
+	if number > 0 && number <= uint64(len(d.texts)) {
+		return d.texts[number-1]
 	}
-	if number > uint64(len(d.texts)) || len(d.body) == 0 || int(d.body[0]) > len(earlier) {
+	if number > 0 || len(d.body) == 0 || int(d.body[0]) > len(earlier) {
 		d.fail()
 		return ""
 	}
@@ -131,12 +131,13 @@ func (d *decoder) readBlocks(offset int64) ([]block, int64, error) {
 type rowDecoder struct {
 	// decoder has the keys, and masks the numbers of the figures that follow in values.
 	decoder
-	masks    []byte
-	values   [valueCount][]byte
-	keys     []ledger.Key
-	lastKey  [keyFields]string
-	previous [][valueCount]int64
-	row      ledger.Row
+	precision precision
+	masks     []byte
+	values    [valueCount][]byte
+	keys      []ledger.Key
+	lastKey   [keyFields]string
+	previous  [][valueCount]int64
+	row       ledger.Row
 }
 
 // begin begins a block.
@@ -201,6 +202,7 @@ func (d *rowDecoder) readRows(visit func(*ledger.Row) error) error {
 		d.row = ledger.Row{Key: d.keys[number]}
 		setValues(&d.row, d.previous[number])
 		d.row.Weight += predictWeight(&d.row)
+		d.precision.unpackUsage(&d.row)
 		if err := visit(&d.row); err != nil {
 			return err
 		}
@@ -219,15 +221,18 @@ func (d *rowDecoder) readKey() ledger.Key {
 	return makeKey(d.lastKey)
 }
 
-// readValues changes figures by their differences. It returns false at the end of the data.
+// readValues changes figures by their differences. It returns false at the end of the data, and for a figure that does not exist.
 func (d *rowDecoder) readValues(values *[valueCount]int64) bool {
-	if d.failed || len(d.masks) == 0 {
+	if d.failed || len(d.masks) < 2 {
 		return false
 	}
-	mask := d.masks[0]
-	d.masks = d.masks[1:]
+	mask := binary.LittleEndian.Uint16(d.masks)
+	d.masks = d.masks[2:]
+	if mask>>valueCount != 0 {
+		return false
+	}
 	for ; mask != 0; mask &= mask - 1 {
-		i := bits.TrailingZeros8(mask)
+		i := bits.TrailingZeros16(mask)
 		n, size := binary.Varint(d.values[i])
 		if size <= 0 {
 			return false

@@ -17,14 +17,18 @@ import (
 // magic begins each file of records. Its number is the version of the form of files.
 const (
 	magicName = "croft cost "
-	magic     = magicName + "3\n"
+	magic     = magicName + "4\n"
 )
 
 // valueCount is the number of a row's figures.
-const valueCount = 8
+const valueCount = 12
 
-// weightValue is the place of a row's weight among its figures.
-const weightValue = 7
+// The places of a row's weight and usage among its figures.
+const (
+	weightValue     = 7
+	usedCPUValue    = 8
+	usedMemoryValue = 9
+)
 
 // keyFields is the number of texts of a row's key.
 const keyFields = 10
@@ -35,13 +39,14 @@ const maxShared = 255
 // listValues returns the figures of a row, in the order of the file.
 func listValues(r *ledger.Row) [valueCount]int64 {
 	return [valueCount]int64{r.CPU, r.Memory, int64(r.Cost), int64(r.Idle), int64(r.EstimatedCost), int64(r.EstimatedIdle),
-		r.Unpriced, r.Weight}
+		r.Unpriced, r.Weight, r.UsedCPU, r.UsedMemory, r.Measured, r.Unmeasured}
 }
 
 func setValues(r *ledger.Row, v [valueCount]int64) {
 	r.CPU, r.Memory, r.Cost, r.Idle = v[0], v[1], money.Amount(v[2]), money.Amount(v[3])
 	r.EstimatedCost, r.EstimatedIdle, r.Unpriced = money.Amount(v[4]), money.Amount(v[5]), v[6]
 	r.Weight = v[weightValue]
+	r.UsedCPU, r.UsedMemory, r.Measured, r.Unmeasured = v[usedCPUValue], v[usedMemoryValue], v[10], v[11]
 }
 
 // predictWeight returns the weight of a row if all its requests have a price. Files have the difference, which is mostly
@@ -63,7 +68,7 @@ func makeKey(t [keyFields]string) ledger.Key {
 		InstanceType: t[4], Tenant: t[5], CostCode: t[6], Namespace: t[7], Workload: t[8], PriceSource: t[9]}
 }
 
-// encoder writes numbers and texts. Each text is written once, and then referred to by its number.
+// encoder writes numbers and texts. Each text is written once, and then referred to by its number, from 1 on.
 type encoder struct {
 	body  []byte
 	texts map[string]uint64
@@ -78,16 +83,15 @@ func (e *encoder) addSigned(n int64) { e.body = binary.AppendVarint(e.body, n) }
 // addCount adds the length of a list.
 func (e *encoder) addCount(n int) { e.addNumber(uint64(n)) } //nolint:gosec // no length is negative
 
-// addText adds a text. A new text is written without the beginning that it has in common with an earlier one.
+// addText adds a text. A new text is written without the beginning that it has in common with an earlier one. It follows a 0, which
+// compresses better than its number, since this is another one each time.
 func (e *encoder) addText(text, earlier string) {
-	number, known := e.texts[text]
-	if known {
+	if number, known := e.texts[text]; known {
 		e.addNumber(number)
 		return
 	}
-	number = uint64(len(e.texts))
-	e.texts[text] = number
-	e.addNumber(number)
+	e.texts[text] = uint64(len(e.texts)) + 1
+	e.addNumber(0)
 	shared := 0
 	for shared < min(len(text), len(earlier), maxShared) && text[shared] == earlier[shared] {
 		shared++
@@ -141,15 +145,17 @@ func (e *encoder) addBlocks(blocks []block) {
 type rowEncoder struct {
 	// encoder has the keys, and masks the numbers of the figures that follow in values.
 	encoder
-	masks    []byte
-	values   [valueCount][]byte
-	keys     map[ledger.Key]uint64
-	lastKey  [keyFields]string
-	previous [][valueCount]int64
+	precision precision
+	masks     []byte
+	values    [valueCount][]byte
+	keys      map[ledger.Key]uint64
+	lastKey   [keyFields]string
+	previous  [][valueCount]int64
 }
 
-func newRowEncoder() *rowEncoder {
-	return &rowEncoder{encoder: newEncoder(), keys: map[ledger.Key]uint64{}}
+// newRowEncoder returns an encoder for the rows of some records.
+func newRowEncoder(records int) *rowEncoder {
+	return &rowEncoder{encoder: newEncoder(), precision: choosePrecision(records), keys: map[ledger.Key]uint64{}}
 }
 
 // addRows adds the rows of the next record, in the order of the numbers of their keys.
@@ -183,6 +189,7 @@ func (e *rowEncoder) addRows(rows []ledger.Row) error {
 		}
 		values := listValues(o.row)
 		values[weightValue] -= predictWeight(o.row)
+		values[usedCPUValue], values[usedMemoryValue] = e.precision.packUsage(o.row)
 		e.addValues(values, &e.previous[o.number])
 	}
 	return nil
@@ -206,14 +213,14 @@ func (e *rowEncoder) addKey(key ledger.Key) {
 }
 
 func (e *rowEncoder) addValues(values [valueCount]int64, previous *[valueCount]int64) {
-	mask := byte(0)
+	mask := uint16(0)
 	for i, v := range values {
 		if v != previous[i] {
 			mask |= 1 << i
 			e.values[i] = binary.AppendVarint(e.values[i], v-previous[i])
 		}
 	}
-	e.masks = append(e.masks, mask)
+	e.masks = binary.LittleEndian.AppendUint16(e.masks, mask)
 	*previous = values
 }
 

@@ -171,6 +171,7 @@ func (r *blockReader) readPayload(payload []byte, records int, visit func(record
 	if err := r.decoder.begin(body); err != nil {
 		return err
 	}
+	r.decoder.precision = choosePrecision(records)
 	record := 0
 	visitRow := func(row *ledger.Row) error { return visit(record, row) }
 	for ; record < records; record++ {

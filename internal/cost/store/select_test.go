@@ -37,7 +37,7 @@ func makeRows(r *rand.Rand, tenants, workloads int) []ledger.Row {
 		}
 		row := ledger.Row{Key: key}
 		setValues(&row, [valueCount]int64{r.Int64N(3) * 3_600_000, r.Int64N(2) * 3_600_000, r.Int64N(1 << 30), r.Int64N(1 << 20), r.Int64N(9), r.Int64N(2),
-			max(r.Int64N(4000)-3600, 0), r.Int64N(1 << 50)})
+			max(r.Int64N(4000)-3600, 0), r.Int64N(1 << 50), 0, 0, r.Int64N(1 << 20), r.Int64N(3)})
 		if r.IntN(2) == 0 {
 			row.Weight = predictWeight(&row)
 		}

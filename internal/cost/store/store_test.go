@@ -38,7 +38,8 @@ func makeRecord(n int, seed uint64) Record {
 		}
 		row := ledger.Row{Key: ledger.Key{Kind: ledger.Tenant, Resource: ledger.NodeResource, Pool: "apps",
 			Tenant: fmt.Sprintf("t-%02d", i), Namespace: "ns", Workload: fmt.Sprintf("Deployment/%02d", i), PriceSource: "list"}}
-		setValues(&row, [valueCount]int64{r.Int64N(9), r.Int64(), -r.Int64(), r.Int64N(1000), 0, 5, r.Int64N(3600), r.Int64()})
+		setValues(&row, [valueCount]int64{r.Int64N(9), r.Int64(), -r.Int64(), r.Int64N(1000), 0, 5, r.Int64N(3600), r.Int64(),
+			r.Int64N(1 << hourPrecision), r.Int64N(1<<hourPrecision) << 20, r.Int64N(7200), r.Int64N(2) * 60})
 		record.Rows = append(record.Rows, row)
 	}
 	return record

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"croft.dev/croft/internal/cost/ledger"
 )
 
 // entry is the state of one object. An object without phases does not exist. The entry without a key is
@@ -14,24 +16,32 @@ import (
 type entry struct {
 	Key
 	Phases []Phase `json:"phases,omitempty"`
-	Seen   int64   `json:"seen,omitempty"`
-	Gaps   []gap   `json:"gaps,omitempty"`
+	// Usage is the usage of a pod.
+	Usage []ledger.Usage `json:"usage,omitempty"`
+	Seen  int64          `json:"seen,omitempty"`
+	Gaps  []gap          `json:"gaps,omitempty"`
 	// Currency is the currency of all prices.
 	Currency string `json:"currency,omitempty"`
 }
 
-// Changes returns entries with all changes since its last call. Applied to the timeline as it was before,
-// they give the present one, also if they are applied twice.
+// Changes returns entries with all changes since its last call, except usage, which it returns less often. Applied to the
+// timeline as it was before, they give the present one, also if they are applied twice.
 func (t *Timeline) Changes() ([][]byte, error) {
 	keys := slices.Collect(maps.Keys(t.changed))
 	clear(t.changed)
-	return t.encode(keys)
+	return t.encode(append(keys, t.listMeasured()...))
 }
 
 // Snapshot returns entries with everything.
 func (t *Timeline) Snapshot() ([][]byte, error) {
 	clear(t.changed)
-	return t.encode(slices.Collect(maps.Keys(t.phases)))
+	clear(t.measured)
+	t.returned = t.seen
+	keys := slices.Collect(maps.Keys(t.phases))
+	for uid := range t.usage {
+		keys = append(keys, Key{Usage, uid})
+	}
+	return t.encode(keys)
 }
 
 func (t *Timeline) encode(keys []Key) ([][]byte, error) {
@@ -40,7 +50,11 @@ func (t *Timeline) encode(keys []Key) ([][]byte, error) {
 	})
 	var all []entry
 	for _, key := range keys {
-		all = append(all, entry{Key: key, Phases: t.phases[key]})
+		e := entry{Key: key, Phases: t.phases[key]}
+		if key.Kind == Usage {
+			e.Usage = t.usage[key.UID]
+		}
+		all = append(all, e)
 	}
 	// The last one: if a kill cuts the entries, those before it may be missing, and their time is in the gap.
 	all = append(all, entry{Seen: t.seen, Gaps: t.gaps, Currency: t.currency})
@@ -66,6 +80,8 @@ func Load(entries [][]byte) (*Timeline, error) {
 		switch {
 		case e.Kind == "":
 			t.seen, t.gaps, t.currency = e.Seen, e.Gaps, e.Currency
+		case e.Kind == Usage:
+			t.usage[e.UID] = e.Usage
 		case len(e.Phases) == 0:
 			delete(t.phases, e.Key)
 		default:

@@ -13,7 +13,7 @@ func (t *Timeline) Build() ledger.Input {
 	var in ledger.Input
 	for key, phases := range t.phases {
 		for i := range phases {
-			t.addPhase(&in, key.Kind, &phases[i])
+			t.addPhase(&in, key, &phases[i])
 		}
 	}
 	trimSpans(in.Nodes, func(n *ledger.Node) (string, *ledger.Span) { return n.Name, &n.Span })
@@ -30,15 +30,15 @@ func makeSpan(from, until int64) ledger.Span {
 	return span
 }
 
-func (t *Timeline) addPhase(in *ledger.Input, kind Kind, p *Phase) {
+func (t *Timeline) addPhase(in *ledger.Input, key Key, p *Phase) {
 	span, cost := makeSpan(p.From, p.Until), p.Price
 	cost.Estimated = cost.Estimated || p.Estimated
-	switch kind {
+	switch key.Kind {
 	case Node:
 		t.addNode(in, p)
 	case Pod:
 		in.Pods = append(in.Pods, ledger.Pod{Namespace: p.Namespace, Workload: p.Workload, Node: p.Node, CPU: p.CPU,
-			Memory: p.Memory, Span: span, Estimated: p.Estimated})
+			Memory: p.Memory, Span: span, Estimated: p.Estimated, Usage: t.usage[key.UID]})
 	case Volume:
 		in.Volumes = append(in.Volumes, ledger.Volume{Namespace: p.Namespace, Workload: p.Workload, Class: p.InstanceType,
 			Size: p.Memory, Price: cost, Span: span})
@@ -48,7 +48,7 @@ func (t *Timeline) addPhase(in *ledger.Input, kind Kind, p *Phase) {
 	case Owner:
 		in.Owners = append(in.Owners, ledger.Owner{Namespace: p.Namespace, Tenant: p.Tenant, CostCode: p.CostCode,
 			Span: span, Estimated: p.Estimated})
-	case Pool: // it costs nothing
+	case Pool, Usage: // they cost nothing
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 	Owner Kind = "owner"
 	// Pool is a pool that only one tenant is declared to use.
 	Pool Kind = "pool"
+	// Usage is the usage of a pod.
+	Usage Kind = "usage"
 )
 
 // Key identifies an object. UID is the API server's, or the pool's name.
@@ -85,10 +87,17 @@ type Timeline struct {
 	found map[Key]bool
 	// changed are the keys whose phases Changes has not returned yet.
 	changed map[Key]bool
+	// usage is the usage of pods, by their UIDs, in the order of time. measured are the pods whose usage Changes has not
+	// returned since the time returned.
+	usage    map[string][]ledger.Usage
+	measured map[string]bool
+	returned int64
 }
 
 // New returns an empty timeline.
-func New() *Timeline { return &Timeline{phases: map[Key][]Phase{}, changed: map[Key]bool{}} }
+func New() *Timeline {
+	return &Timeline{phases: map[Key][]Phase{}, changed: map[Key]bool{}, usage: map[string][]ledger.Usage{}, measured: map[string]bool{}}
+}
 
 // Begin begins to observe at the given time. Since the last observation there is a gap. Observe must then
 // be called for each existing object, and then Finish.
@@ -278,7 +287,7 @@ func (t *Timeline) Reprice(currency string, find func(Kind, Facts) price.Price, 
 	}
 }
 
-// Forget removes the phases and the gaps that ended before a time.
+// Forget removes the phases, the usage and the gaps that ended before a time.
 func (t *Timeline) Forget(before int64) {
 	for key, phases := range t.phases {
 		first := 0
@@ -296,6 +305,7 @@ func (t *Timeline) Forget(before int64) {
 		}
 	}
 	t.gaps = kept
+	t.forgetUsage(before)
 }
 
 // ListTenants returns the tenants of the namespaces that exist, by the name of the namespace. The tenant

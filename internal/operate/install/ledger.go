@@ -135,13 +135,14 @@ func (o *Options) getLedgerStorage() resource.Quantity {
 	return o.LedgerStorage
 }
 
-// buildLedgerRules returns the ledger's cluster-wide rights: the objects on which costs depend, and
-// reviews of users' tokens and rights.
+// buildLedgerRules returns the ledger's cluster-wide rights: the objects on which costs depend, the usage of
+// pods, and reviews of users' tokens and rights.
 func buildLedgerRules() []rbacv1.PolicyRule {
 	watch := []string{"list", "watch"}
 	return []rbacv1.PolicyRule{
 		newRule("", watch, "nodes", "pods", "namespaces", "persistentvolumes", "services"),
 		newRule("karpenter.sh", watch, "nodeclaims"),
+		newRule("metrics.k8s.io", []string{"list"}, "pods"),
 		newRule(v1alpha1.GroupVersion.Group, watch, "tenants"),
 		newRule("authentication.k8s.io", []string{"create"}, "tokenreviews"),
 		newRule("authorization.k8s.io", []string{"create"}, "subjectaccessreviews"),
