@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
 	"croft.dev/croft/internal/cost/ledger"
@@ -116,10 +117,18 @@ func (c *Collector) finish(ctx context.Context) error {
 }
 
 // set and remove record an event of a watch.
+// set records an object. After an interrupted watch, old may be a deleted object of the same name.
 func (c *Collector) set(old, object any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tracker.set(old, object, c.Clock.Now())
+	now := c.Clock.Now()
+	if before, err := meta.Accessor(old); err == nil {
+		if after, err := meta.Accessor(object); err == nil && before.GetUID() != after.GetUID() {
+			c.tracker.remove(old, true, now)
+			old = nil
+		}
+	}
+	c.tracker.set(old, object, now)
 }
 
 func (c *Collector) remove(object any, unseen bool) {

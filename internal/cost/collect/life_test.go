@@ -99,6 +99,23 @@ func TestRegistration(t *testing.T) {
 	first.expectRecords(noon, "idle apps: 180000 180000", "unallocated apps: 6000 0")
 }
 
+// TestReplaced replaces a pod while the watch is interrupted, as a StatefulSet does: one event has both pods. The
+// first one must cost nothing from then on.
+func TestReplaced(t *testing.T) {
+	c := newCluster(t)
+	c.startProcess()
+	c.addNamespace("shop", "shop", "")
+	c.addNode("a", "apps")
+	first := c.addPod("shop", "web-0", "a")
+	c.passTime(30 * time.Minute)
+	second := first.DeepCopy()
+	second.UID, second.CreationTimestamp = "second", metav1.NewTime(c.clock.Now())
+	second.Status.Conditions[0].LastTransitionTime = second.CreationTimestamp
+	c.collector.set(first, second)
+	c.passTime(30 * time.Minute)
+	c.expectRecords(noon, "idle apps: 180000 0", "tenant shop apps Pod/web-0: 180000 180000 ~180000 0")
+}
+
 // TestOthers covers volumes that lose their claim, a Service that becomes a load balancer, and a price
 // that changes.
 func TestOthers(t *testing.T) {

@@ -35,7 +35,7 @@ func (c *countedReader) Get(ctx context.Context, key client.ObjectKey, o client.
 }
 
 // testReadsOfWatchedObjects changes a quota. The Applier must read it from the API server only while
-// the cache lacks its last write, and must not write it again then. It must tell its own writes from others.
+// the cache lacks its last write, and must not write it again then. It must recognize its own writes.
 func testReadsOfWatchedObjects(b *bench) {
 	cache, live := &heldCache{Client: b.client}, &countedReader{Reader: b.client}
 	applier := apply.NewWatching(cache, live)
