@@ -128,19 +128,7 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	if o.list || o.explain != "" {
-		platform := newDefaultPlatform()
-		if o.files.isRendered() {
-			file, err := a.readSubject(ctx, nil, &o.files)
-			if err != nil {
-				return err
-			}
-			platform = file.Platforms[0]
-		}
-		scratch, err := verify.NewScratch(platform)
-		if err != nil {
-			return toFailure(err)
-		}
-		return a.describeAttacks(scratch, o)
+		return a.describeUntried(ctx, o)
 	}
 	stage, e, err := a.newStage(ctx, o)
 	if err != nil {
@@ -171,6 +159,23 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 		return err
 	}
 	return cmp.Or(err, strays)
+}
+
+// describeUntried describes attacks of the default platform, or of a file.
+func (a *app) describeUntried(ctx context.Context, o verifyOptions) error {
+	platform := newDefaultPlatform()
+	if o.files.isRendered() {
+		file, err := a.readSubject(ctx, nil, &o.files)
+		if err != nil {
+			return err
+		}
+		platform = file.Platforms[0]
+	}
+	scratch, err := verify.NewScratch(platform)
+	if err != nil {
+		return toFailure(err)
+	}
+	return a.describeAttacks(scratch, o)
 }
 
 func (a *app) tryAttacks(ctx context.Context, stage stage, packets *verify.Packets, e *estate.Estate, config *rest.Config, o verifyOptions) error {

@@ -161,7 +161,7 @@ func (p process) writeHour(ctx context.Context, r store.Record) error {
 	if err := p.WriteHour(r); err != nil {
 		return err
 	}
-	return p.Copier.Copy(ctx, r.Until)
+	return p.Copy(ctx, r.Until)
 }
 
 // readFile returns the content of the file of an hour, or nil if it does not exist.
@@ -242,7 +242,7 @@ func testLostVolume(w *world) {
 	// A start with all files writes nothing.
 	w.results = map[Result]int{}
 	p = w.mustStart(directory)
-	if err := p.Copier.Copy(w.Context(), makeHour(hours).From); err != nil || len(w.results) > 0 {
+	if err := p.Copy(w.Context(), makeHour(hours).From); err != nil || len(w.results) > 0 {
 		w.Errorf("a second start: %v %v", w.results, err)
 	}
 }
@@ -296,7 +296,7 @@ func (w *world) work(p process, directory string, copied map[int][]byte) error {
 	first := 0
 	if !last.IsZero() {
 		first = int(last.Sub(evening) / time.Hour)
-		if err := p.Copier.Copy(w.Context(), last); err != nil {
+		if err := p.Copy(w.Context(), last); err != nil {
 			return err
 		}
 	}
@@ -496,7 +496,7 @@ func testTwoLeaders(w *world) {
 		w.Fatal(err)
 	}
 	w.mustStart(directory)
-	if err := former.Copier.Copy(w.Context(), makeHour(0).Until); !errors.Is(err, store.ErrFenced) {
+	if err := former.Copy(w.Context(), makeHour(0).Until); !errors.Is(err, store.ErrFenced) {
 		w.Errorf("a former leader: %v", err)
 	}
 	if n := w.countCopies(); n > 0 {
@@ -514,7 +514,7 @@ func testTwoLeaders(w *world) {
 	if err := later.writeHour(w.Context(), makeRecord(n, 20)); err != nil {
 		w.Fatal(err)
 	}
-	if err := late.Copier.Copy(w.Context(), makeHour(0).Until); err != nil {
+	if err := late.Copy(w.Context(), makeHour(0).Until); err != nil {
 		w.Error(err)
 	}
 	w.expectHour(makeHour(n).From)
@@ -533,12 +533,12 @@ func testTwoLeaders(w *world) {
 		}
 	}}
 	late.Clock = clocktesting.NewFakePassiveClock(makeHour(2 * n).Until)
-	if err := late.Copier.Copy(w.Context(), makeHour(2*n).Until); err == nil || touched != 1 {
+	if err := late.Copy(w.Context(), makeHour(2*n).Until); err == nil || touched != 1 {
 		w.Errorf("no conflict after %d writes of another process: %v", touched, err)
 	}
 	w.expectHour(makeHour(n).From)
 	late.Client = w.ledger
-	if err := late.Copier.Copy(w.Context(), makeHour(2*n).Until); err != nil {
+	if err := late.Copy(w.Context(), makeHour(2*n).Until); err != nil {
 		w.Error(err)
 	}
 	w.expectHour(makeHour(2 * n).From)
