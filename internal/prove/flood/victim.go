@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -74,7 +75,7 @@ func (n *Neighbours) newVictim(ctx context.Context) (*victim, error) {
 		return nil, err
 	}
 	for range victimPods {
-		if err := v.client.Create(ctx, v.buildGatedPod()); err != nil {
+		if err := v.create(ctx, v.buildGatedPod()); err != nil {
 			return nil, err
 		}
 	}
@@ -94,9 +95,15 @@ func (v *victim) buildGatedPod() *corev1.Pod {
 	return pod
 }
 
+// create creates a pod. It repeats a request that conflicts, as Kubernetes' controllers do: the API server counts each
+// pod in the ResourceQuota, and refuses a pod if others change the count at the same moment.
+func (v *victim) create(ctx context.Context, pod *corev1.Pod) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return v.client.Create(ctx, pod) })
+}
+
 func (v *victim) createPod(ctx context.Context) (float64, error) {
 	pod := v.buildGatedPod()
-	took, err := timeSeconds(func() error { return v.client.Create(ctx, pod) })
+	took, err := timeSeconds(func() error { return v.create(ctx, pod) })
 	v.deletePod(ctx, pod)
 	return took, err
 }
@@ -117,7 +124,7 @@ func (v *victim) getSecret(ctx context.Context) (float64, error) {
 func (v *victim) rollOut(ctx context.Context) (float64, error) {
 	pod := v.cluster.buildPod(v.cluster.Victim, "roll-out-")
 	took, err := timeSeconds(func() error {
-		if err := v.client.Create(ctx, pod); err != nil {
+		if err := v.create(ctx, pod); err != nil {
 			return err
 		}
 		return AwaitRunning(ctx, v.client, pod)
