@@ -78,7 +78,6 @@ type world struct {
 
 func startWorld(t *testing.T) *world {
 	t.Helper()
-	sandbox.EndToEnd(t)
 	f := operatortest.StartWith(t, sandbox.Options{Components: sandbox.APIOnly}, install.Options{Image: "croft:test", Ledger: true})
 	return &world{Fixture: f, ledger: f.Impersonate("system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + install.LedgerName)}
 }
@@ -210,6 +209,7 @@ func (w *world) expectLog(parts ...string) {
 
 // TestCopies copies hours to a real API server, with the rights of an installation, and restores them.
 func TestCopies(t *testing.T) {
+	sandbox.EndToEnd(t)
 	all := startWorld(t)
 	t.Run("volume lost", func(t *testing.T) { testLostVolume(all.begin(t)) })
 	t.Run("limits", func(t *testing.T) { testLimits(all.begin(t)) })
