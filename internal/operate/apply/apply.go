@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -38,11 +37,10 @@ func New(c client.Client) *Applier { return &Applier{client: c} }
 func NewCached(c client.Client, live client.Reader) *Applier { return &Applier{client: c, live: live} }
 
 // NewWatching returns an Applier whose client reads from a cache that watches the cluster. It reads an
-// object from the API server only if the cache lacks it, or lacks the Applier's own last write. If another
-// client changes an object at the same moment, the cache receives that change, too, and the object is
-// applied again.
+// object from the API server only if the cache lacks the Applier's own last write. If another client changes an
+// object at the same moment, the cache receives that change, too, and the object is applied again.
 func NewWatching(c client.Client, live client.Reader) *Applier {
-	return &Applier{client: c, live: live, writes: &writes{versions: map[types.UID]string{}}}
+	return &Applier{client: c, live: live, writes: newWrites()}
 }
 
 // Apply writes the given objects to the cluster in order, and returns the outcome of each.

@@ -82,6 +82,7 @@ func TestCluster(t *testing.T) {
 		{"a diff changes nothing", testDiffWritesNothing},
 		{"a kind that is missing is named", testMissingKind},
 		{"an object that a watching cache has is read once", testReadsOfWatchedObjects},
+		{"an object that a watching cache lacks is not read", testWritesOfUncachedObjects},
 	} {
 		for name, applier := range map[string]*apply.Applier{
 			"live": apply.New(croft), "cached": apply.NewCached(croft, somebody), "watching": apply.NewWatching(croft, somebody),

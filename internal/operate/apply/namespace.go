@@ -24,12 +24,11 @@ func (a *Applier) applyNamespace(ctx context.Context, o *corev1.Namespace, tenan
 		return Failed, nil, err
 	}
 	if live == nil {
-		err := a.createNamespace(ctx, o)
-		if err == nil {
-			_, _, err = a.applyObject(ctx, o, true)
-			return Created, nil, err
-		}
-		if !apierrors.IsAlreadyExists(err) {
+		err := a.createWhole(ctx, o)
+		switch {
+		case err == nil:
+			return Created, nil, nil
+		case !apierrors.IsAlreadyExists(err):
 			return Failed, nil, err
 		}
 	}
@@ -62,6 +61,26 @@ func (a *Applier) applyNamespace(ctx context.Context, o *corev1.Namespace, tenan
 		return Adopted, undid, nil
 	}
 	return action, undid, err
+}
+
+// createWhole creates a namespace with all desired fields. It returns AlreadyExists if another client has created it.
+func (a *Applier) createWhole(ctx context.Context, o *corev1.Namespace) error {
+	want, err := buildPatch(o)
+	if err != nil {
+		return err
+	}
+	key := a.makeWriteKey(o)
+	end := a.writes.begin(key)
+	born, err := a.createNamespace(ctx, o)
+	if err == nil {
+		a.writes.record(key, born)
+	}
+	end()
+	if err != nil {
+		return err
+	}
+	_, err = a.writeOver(ctx, o, want, finding{live: born})
+	return err
 }
 
 // readNamespace returns nil if the namespace does not exist.
@@ -110,7 +129,8 @@ func hasLostLabel(live *corev1.Namespace, tenant string) bool {
 // CreateNamespace creates a namespace of a tenant. Its walls are applied later. It returns
 // an error and changes nothing if the namespace exists, regardless of its owner.
 func (a *Applier) CreateNamespace(ctx context.Context, o *corev1.Namespace) error {
-	return a.createNamespace(ctx, o)
+	_, err := a.createNamespace(ctx, o)
+	return err
 }
 
 // createNamespace creates a namespace, or returns an error if it exists. Applying would create
@@ -118,7 +138,7 @@ func (a *Applier) CreateNamespace(ctx context.Context, o *corev1.Namespace) erro
 // The creation includes the marks of the owner, so that an operator that crashes here finds the
 // namespace again. The tenant's rules follow a moment later. Until then the policies allow no
 // creation in the namespace.
-func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) error {
+func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) (*corev1.Namespace, error) {
 	born := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: o.Name,
 		Labels: map[string]string{
@@ -131,9 +151,9 @@ func (a *Applier) createNamespace(ctx context.Context, o *corev1.Namespace) erro
 		born.Annotations[v1alpha1.RequestedAnnotation] = anchor
 	}
 	if err := a.client.Create(ctx, born, client.FieldOwner(v1alpha1.ManagedBy)); err != nil {
-		return fmt.Errorf("create: %w", err)
+		return nil, fmt.Errorf("create: %w", err)
 	}
-	return nil
+	return born, nil
 }
 
 // setAnnotation sets an annotation. A nil value removes it.

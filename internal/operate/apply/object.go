@@ -30,8 +30,7 @@ type finding struct {
 	revertedManagers []string
 }
 
-// applyObject applies one object. If it is in a namespace that is new, or is a new namespace
-// itself, it is only read from the cache.
+// applyObject applies one object. If it is in a namespace that is new, it is only read from the cache.
 func (a *Applier) applyObject(ctx context.Context, o client.Object, isNew bool) (Action, []string, error) {
 	want, err := buildPatch(o)
 	if err != nil {
@@ -44,16 +43,46 @@ func (a *Applier) applyObject(ctx context.Context, o client.Object, isNew bool) 
 	if found.upToDate {
 		return Unchanged, nil, nil
 	}
-	if found.hasIntruders {
-		if err := a.takeOver(ctx, found.live); err != nil {
+	action, err := a.writeOver(ctx, o, want, found)
+	if found.live == nil && a.writes != nil && (isNullRefused(err) || isRoleRefChange(err)) {
+		// The cache lacks the objects of other clients that have the name of croft's.
+		if found, err = a.compareObject(ctx, a.live, o, want); err != nil {
 			return Failed, nil, err
 		}
+		action, err = a.writeOver(ctx, o, want, found)
 	}
-	if version := o.GetResourceVersion(); version != "" {
-		want = requireVersion(version, want)
-	}
-	action, err := a.writeObject(ctx, want, found.live)
 	return action, found.revertedManagers, err
+}
+
+// writeOver writes an object over what was found.
+func (a *Applier) writeOver(ctx context.Context, o client.Object, want tree, found finding) (Action, error) {
+	key := a.makeWriteKey(o)
+	defer a.writes.begin(key)()
+	if found.hasIntruders {
+		if err := a.takeOver(ctx, found.live); err != nil {
+			return Failed, err
+		}
+	}
+	action, written, err := a.writeObject(ctx, o, want, found.live)
+	if err != nil {
+		return Failed, err
+	}
+	after, err := compareLive(o, written, want)
+	if err == nil && after.hasIntruders {
+		// Another client's object, or its change since the comparison.
+		if err = a.takeOver(ctx, written); err == nil {
+			if written, err = a.patchObject(ctx, want); err == nil {
+				after, err = compareLive(o, written, want)
+			}
+		}
+	}
+	if err != nil {
+		return Failed, err
+	}
+	if after.upToDate {
+		a.writes.record(key, written)
+	}
+	return action, nil
 }
 
 // requireVersion makes a write fail with a conflict unless the object has this version. It is for
@@ -70,18 +99,28 @@ func requireVersion(version string, want tree) tree {
 // the API server, because the next write depends on it. In a new namespace this would be a
 // needless request for each object of a new tenant.
 func (a *Applier) inspectObject(ctx context.Context, o client.Object, want tree, isNew bool) (finding, error) {
+	// Before the read: an event in between would end the wait for a write that this read does not show.
+	isPending := a.writes.isPending(a.makeWriteKey(o))
 	found, err := a.compareObject(ctx, a.client, o, want)
-	if err != nil || found.upToDate || a.live == nil || isNew && found.live == nil || a.trustsCache(found.live) {
+	if err != nil || found.upToDate || a.live == nil || isNew && found.live == nil || a.trustsCache(o, found.live, isPending) {
 		return found, err
 	}
 	return a.compareObject(ctx, a.live, o, want)
 }
 
-// trustsCache reports whether a write may depend on a cached object, which is nil if the cache has none. A
-// Namespace decides about its whole content, and another client may have deleted it and created it again.
-func (a *Applier) trustsCache(cached client.Object) bool {
-	_, isNamespace := cached.(*corev1.Namespace)
-	return a.writes != nil && cached != nil && !isNamespace && !a.writes.isBehind(cached)
+// trustsCache reports whether a write may depend on the cached object, which is nil if the cache has none. isPending
+// reports whether the cache may have lacked a write to it. A Namespace decides about its whole content, and another
+// client may have deleted it and created it again.
+func (a *Applier) trustsCache(o, cached client.Object, isPending bool) bool {
+	_, isNamespace := o.(*corev1.Namespace)
+	switch {
+	case a.writes == nil || isNamespace:
+		return false
+	case cached == nil:
+		return !isPending
+	default:
+		return !a.writes.isBehind(a.makeWriteKey(o), cached)
+	}
 }
 
 // getLiveReader returns a reader that reads from the API server.
@@ -97,6 +136,11 @@ func (a *Applier) compareObject(ctx context.Context, reader client.Reader, o cli
 	if err != nil || live == nil {
 		return finding{}, err
 	}
+	return compareLive(o, live, want)
+}
+
+// compareLive compares an object of the API server with the desired one, which is o and, as a patch, want.
+func compareLive(o, live client.Object, want tree) (finding, error) {
 	owned, err := parseOwnership(o.GetObjectKind().GroupVersionKind().Kind, live.GetManagedFields())
 	if err != nil {
 		return finding{}, err
@@ -153,8 +197,11 @@ func (a *Applier) newObject(o client.Object) (client.Object, error) {
 
 // writeObject applies the desired object. A binding's role is immutable, so a binding with
 // another role is deleted and created again, which interrupts access for a moment. No other
-// object is ever deleted to be replaced.
-func (a *Applier) writeObject(ctx context.Context, want tree, live client.Object) (Action, error) {
+// object is ever deleted to be replaced. It returns the written object.
+func (a *Applier) writeObject(ctx context.Context, o client.Object, want tree, live client.Object) (Action, client.Object, error) {
+	if version := o.GetResourceVersion(); version != "" {
+		want = requireVersion(version, want)
+	}
 	written, err := a.patchObject(ctx, want)
 	if live != nil && isNullRefused(err) {
 		if err = a.emptyMaps(ctx, want, live); err == nil {
@@ -163,24 +210,20 @@ func (a *Applier) writeObject(ctx context.Context, want tree, live client.Object
 	}
 	if isRoleRefChange(err) && live != nil && live.GetLabels()[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
 		if err := a.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())}); client.IgnoreNotFound(err) != nil {
-			return Failed, fmt.Errorf("delete, to recreate it with another role: %w", err)
+			return Failed, nil, fmt.Errorf("delete, to recreate it with another role: %w", err)
 		}
-		if written, err = a.patchObject(ctx, want); err == nil {
-			a.writes.record(written)
-		}
-		return Recreated, err
+		written, err = a.patchObject(ctx, want)
+		return Recreated, written, err
 	}
-	if err != nil {
-		return Failed, err
-	}
-	a.writes.record(written)
 	switch {
+	case err != nil:
+		return Failed, nil, err
 	case live == nil:
-		return Created, nil
+		return Created, written, nil
 	case written.GetResourceVersion() == live.GetResourceVersion():
-		return Unchanged, nil
+		return Unchanged, written, nil
 	default:
-		return Configured, nil
+		return Configured, written, nil
 	}
 }
 

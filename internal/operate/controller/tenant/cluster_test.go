@@ -64,7 +64,6 @@ func testReadyTenant(f *fixture) {
 	if f.CountBindings("shop") == 0 || len(f.ListPolicies("shop")) == 0 {
 		f.Error("no RoleBinding or no NetworkPolicy")
 	}
-	f.AwaitEvent(shop, "Ready", "every wall is in force")
 	f.RefuseEvent(shop, "NamespaceCreated")
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // emitChanges emits events on the Tenant about its namespaces and about repairs. A
-// reconcile without changes emits none. A new tenant only gets the event that it is Ready.
+// reconcile without changes emits none, and neither does the first one of a tenant.
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
 		reason, note := describeChange(change)
@@ -30,7 +30,8 @@ func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s
 	}
 }
 
-// emitConditions emits events about conditions that have changed.
+// emitConditions emits events about conditions that have changed. The conditions of a new tenant that is soon Ready say
+// all that its event would.
 func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionReady} {
 		turned := status.FindChanged(&before.Status.Status, &after.Status.Status, name)
@@ -40,7 +41,7 @@ func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 		switch {
 		case turned.Status == metav1.ConditionFalse && name != v1alpha1.ConditionReady:
 			event.Emit(c.recorder, after, corev1.EventTypeWarning, turned.Reason, "Check", turned.Message)
-		case turned.Status == metav1.ConditionTrue && name == v1alpha1.ConditionReady:
+		case turned.Status == metav1.ConditionTrue && name == v1alpha1.ConditionReady && len(before.Status.Conditions) > 0:
 			event.Emit(c.recorder, after, corev1.EventTypeNormal, v1alpha1.ReasonReady, "Apply", "every wall is in force")
 		}
 	}

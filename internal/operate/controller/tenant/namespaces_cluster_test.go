@@ -45,6 +45,7 @@ func testAdoptedNamespace(f *fixture) {
 	f.Patch(operatortest.NewNamespace("legacy"), `{"metadata":{"annotations":{"croft.dev/adopt":"adopting"}}}`)
 	f.AwaitReady(legacy)
 	f.AwaitEvent(legacy, "NamespaceAdopted", "legacy")
+	f.AwaitEvent(legacy, v1alpha1.ReasonReady, "every wall is in force")
 }
 
 // testContestedNamespace fails if a tenant that may not have another tenant's namespace revokes

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/util/workqueue"
@@ -39,43 +40,44 @@ func Enqueue(q queue, priority int, request reconcile.Request) {
 	q.Add(request)
 }
 
-// Repairs enqueues the objects that mapTo returns for a changed object, before all other requests if another client
-// changed or deleted it, and after all others if isOwnWrite reports a write of croft itself.
+// Repairs enqueues the objects that mapTo returns for an object that another client changed or deleted, before all other
+// requests. A write of croft itself, which isOwnWrite reports, needs no reconcile of the object's owner. Its former owner
+// comes after all other requests.
 func Repairs(mapTo handler.MapFunc, isOwnWrite func(client.Object) bool) handler.EventHandler {
 	repairs := rate.NewLimiter(repairsPerSecond, firstRepairs)
-	choosePriority := func(isOwn bool) int {
-		switch {
-		case isOwn:
-			return handler.LowPriority
-		case repairs.Allow():
-			return repairPriority
-		default:
-			return 0
+	enqueueRepairs := func(q queue, requests []reconcile.Request) {
+		priority := 0
+		if repairs.Allow() {
+			priority = repairPriority
+		}
+		for _, request := range requests {
+			Enqueue(q, priority, request)
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			isOwn := isOwnWrite(e.Object)
+			if isOwnWrite(e.Object) {
+				return
+			}
 			for _, request := range mapTo(ctx, e.Object) {
-				if isOwn {
-					Enqueue(q, handler.LowPriority, request)
-				} else {
-					q.Add(request) // at the start of croft, all objects are new
-				}
+				q.Add(request) // at the start of croft, all objects are new
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			priority := choosePriority(isOwnWrite(e.ObjectNew))
-			for _, request := range append(mapTo(ctx, e.ObjectOld), mapTo(ctx, e.ObjectNew)...) {
-				Enqueue(q, priority, request)
+			before, after := mapTo(ctx, e.ObjectOld), mapTo(ctx, e.ObjectNew)
+			if !isOwnWrite(e.ObjectNew) {
+				enqueueRepairs(q, append(before, after...))
+				return
+			}
+			for _, request := range before {
+				if !slices.Contains(after, request) {
+					Enqueue(q, handler.LowPriority, request)
+				}
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			_ = isOwnWrite(e.Object) // nothing remembers a deleted object
-			priority := choosePriority(false)
-			for _, request := range mapTo(ctx, e.Object) {
-				Enqueue(q, priority, request)
-			}
+			enqueueRepairs(q, mapTo(ctx, e.Object))
 		},
 	}
 }

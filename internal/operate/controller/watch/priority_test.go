@@ -41,6 +41,7 @@ func TestPriorities(t *testing.T) {
 	repairs := Repairs(MapByLabel("tenant"), func(o client.Object) bool { return o.GetResourceVersion() == "croft" })
 	repairs.Update(t.Context(), event.UpdateEvent{ObjectOld: newPolicy("own", "1"), ObjectNew: newPolicy("own", "croft")}, q)
 	repairs.Create(t.Context(), event.CreateEvent{Object: newPolicy("own", "croft")}, q)
+	repairs.Update(t.Context(), event.UpdateEvent{ObjectOld: newPolicy("former", "1"), ObjectNew: newPolicy("own", "croft")}, q)
 	repairs.Create(t.Context(), event.CreateEvent{Object: newPolicy("created", "1")}, q)
 	Enqueue(q, CountedPriority, MakeRequests("counted")[0])
 	Enqueue(q, CountedPriority, MakeRequests("new-40")[0])
@@ -49,7 +50,7 @@ func TestPriorities(t *testing.T) {
 	// At the start, the cache reports all objects.
 	repairs.Create(t.Context(), event.CreateEvent{Object: newPolicy("cached", "1"), IsInInitialList: true}, q)
 
-	want = slices.Concat([]string{"lost", "changed", "deleted", "counted", "new-40"}, slices.Delete(want, 40, 41), []string{"created", "own", "cached"})
+	want = slices.Concat([]string{"lost", "changed", "deleted", "counted", "new-40"}, slices.Delete(want, 40, 41), []string{"created", "former", "cached"})
 	if got := takeNames(q, len(want)); !slices.Equal(got, want) {
 		t.Errorf("the order is %v, want %v", got, want)
 	}

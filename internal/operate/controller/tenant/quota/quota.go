@@ -13,7 +13,6 @@
 // not in force, a forged demand only expresses how a tenant would like its own quota to be
 // divided: grants come only from resources that are observed to be free in the same tenant,
 // and no other namespace falls below its minimum (package quotaplan).
-// namespace falls below its minimum (package quotaplan).
 package quota
 
 import (
