@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/consequence"
 	"croft.dev/croft/internal/declare/wording"
 	"croft.dev/croft/internal/operate/apply"
@@ -89,12 +92,13 @@ func (a *app) buildDiffPlan(ctx context.Context, files *fileFlags, prune bool) (
 		return nil, err
 	}
 	applier := p.newApplier()
-	differences, err := p.diffObjects(ctx, applier)
+	owned, ownedErr := p.listNamespaces(ctx)
+	differences, err := p.diffObjects(ctx, applier, owned)
 	rest := findExtraObjects(p.live, p.file)
 	var pruned []client.Object
 	if prune {
 		pruned = rest.listObjects()
-		deleted, deletedErr := rest.diffDeletions(ctx, p.client, applier)
+		deleted, deletedErr := rest.diffDeletions(ctx, applier, owned)
 		differences = append(differences, deleted...)
 		err = errors.Join(err, deletedErr)
 	} else {
@@ -103,7 +107,7 @@ func (a *app) buildDiffPlan(ctx context.Context, files *fileFlags, prune bool) (
 	consequences, consequencesErr := p.findConsequences(ctx)
 	consequences = append(consequences, p.describeProtection(prune)...)
 	conflicts, conflictsErr := p.findConflicts(p.file.Objects(), pruned)
-	return &diffPlan{differences, consequences, conflicts}, toFailure(explainUnreachable(errors.Join(err, consequencesErr, conflictsErr)))
+	return &diffPlan{differences, consequences, conflicts}, toFailure(explainUnreachable(errors.Join(err, ownedErr, consequencesErr, conflictsErr)))
 }
 
 // printDiff prints nothing if there is no difference, so that scripts may test for it.
@@ -147,8 +151,8 @@ func (p *proposal) newApplier() *apply.Applier {
 }
 
 // diffObjects returns the planned writes. It includes the planned deletions of cluster-wide
-// objects and of the walls' objects of the tenants and pools in the file.
-func (p *proposal) diffObjects(ctx context.Context, applier *apply.Applier) (apply.Differences, error) {
+// objects and of the walls' objects of the tenants and pools in the file. owned has the namespaces of each tenant.
+func (p *proposal) diffObjects(ctx context.Context, applier *apply.Applier, owned map[string][]corev1.Namespace) (apply.Differences, error) {
 	e := p.after
 	all, err := applier.Diff(ctx, append(p.file.Objects(), wall.Objects(e)...)...)
 	errs := []error{err}
@@ -171,7 +175,7 @@ func (p *proposal) diffObjects(ctx context.Context, applier *apply.Applier) (app
 			prune(namespace, slices.Concat(apply.TenantKinds, apply.DialectKinds, apply.OptionalKinds)...)
 		}
 		prune("", slices.Concat(apply.ClusterDialectKinds, apply.GatekeeperTenantKinds)...)
-		add(diffWithdrawals(ctx, p.client, applier, tenant.Name, tenant.Deletion, tenant.Namespaces))
+		add(diffWithdrawals(ctx, applier, tenant.Name, tenant.Deletion, owned[tenant.Name], tenant.Namespaces))
 	}
 	for i := range p.file.Pools {
 		pool := e.FindPool(p.file.Pools[i].Name)
@@ -181,4 +185,18 @@ func (p *proposal) diffObjects(ctx context.Context, applier *apply.Applier) (app
 		add(applier.DiffPrune(ctx, apply.OfPool(pool.Name), "", wall.PoolObjects(&e.Platform, pool), apply.PoolKinds...))
 	}
 	return all, errors.Join(errs...)
+}
+
+// listNamespaces returns the namespaces of all tenants, by tenant.
+func (p *proposal) listNamespaces(ctx context.Context) (map[string][]corev1.Namespace, error) {
+	var all corev1.NamespaceList
+	if err := p.client.List(ctx, &all, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
+		return nil, fmt.Errorf("list namespaces of tenants: %w", err)
+	}
+	owned := map[string][]corev1.Namespace{}
+	for i := range all.Items {
+		tenant := all.Items[i].Labels[v1alpha1.TenantLabel]
+		owned[tenant] = append(owned[tenant], all.Items[i])
+	}
+	return owned, nil
 }

@@ -113,8 +113,8 @@ func (b *extraObjects) printLeftAlone(a *app) {
 	}
 }
 
-// diffDeletions shows the objects that pruning would delete.
-func (b *extraObjects) diffDeletions(ctx context.Context, c client.Reader, applier *apply.Applier) (apply.Differences, error) {
+// diffDeletions shows the objects that pruning would delete. owned has the namespaces of each tenant.
+func (b *extraObjects) diffDeletions(ctx context.Context, applier *apply.Applier, owned map[string][]corev1.Namespace) (apply.Differences, error) {
 	var all apply.Differences
 	var errs []error
 	add := func(differences apply.Differences, err error) {
@@ -124,7 +124,7 @@ func (b *extraObjects) diffDeletions(ctx context.Context, c client.Reader, appli
 	for i := range b.tenants {
 		tenant := &b.tenants[i]
 		add(apply.DiffDeleted(tenant))
-		add(diffWithdrawals(ctx, c, applier, tenant.Name, tenant.Spec.Deletion, nil))
+		add(diffWithdrawals(ctx, applier, tenant.Name, tenant.Spec.Deletion, owned[tenant.Name], nil))
 	}
 	for i := range b.pools {
 		add(apply.DiffDeleted(&b.pools[i]))
@@ -136,16 +136,12 @@ func (b *extraObjects) diffDeletions(ctx context.Context, c client.Reader, appli
 	return all, errors.Join(errs...)
 }
 
-// diffWithdrawals shows the objects that are deleted in namespaces that leave a tenant.
-func diffWithdrawals(ctx context.Context, c client.Reader, applier *apply.Applier, tenant string, policy v1alpha1.DeletionPolicy, keep []string) (apply.Differences, error) {
-	var mine corev1.NamespaceList
-	if err := c.List(ctx, &mine, client.MatchingLabels{v1alpha1.TenantLabel: tenant}); err != nil {
-		return nil, fmt.Errorf("list namespaces of tenant %s: %w", tenant, err)
-	}
+// diffWithdrawals shows the objects that are deleted in the namespaces of a tenant that it does not keep.
+func diffWithdrawals(ctx context.Context, applier *apply.Applier, tenant string, policy v1alpha1.DeletionPolicy, owned []corev1.Namespace, keep []string) (apply.Differences, error) {
 	var all apply.Differences
 	var errs []error
-	for i := range mine.Items {
-		namespace := &mine.Items[i]
+	for i := range owned {
+		namespace := &owned[i]
 		if slices.Contains(keep, namespace.Name) {
 			continue
 		}

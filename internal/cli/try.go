@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -81,9 +80,6 @@ func (a *app) tryManifests(ctx context.Context, o tryOptions, names []string) er
 	if err != nil {
 		return err
 	}
-	// The command ends before a small heap pays off: garbage collection took a fifth of the
-	// time.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	started := time.Now()
 	if o.live {
 		t, err = a.tryLive(ctx, o)

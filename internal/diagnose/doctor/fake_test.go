@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,7 @@ type fakeCluster struct {
 	client.Client
 	minor  string
 	denied string
+	mu     sync.Mutex // protects read
 	read   map[string]bool
 	// remaining are the numbers of objects that exist after a list with a limit of one, by kind.
 	remaining map[string]int64
@@ -101,7 +103,9 @@ func (f *fakeCluster) recordRead(s *runtime.Scheme, o runtime.Object) error {
 		return err
 	}
 	kind := strings.TrimSuffix(gvk.Kind, "List")
+	f.mu.Lock()
 	f.read[kind] = true
+	f.mu.Unlock()
 	if kind != f.denied {
 		return nil
 	}

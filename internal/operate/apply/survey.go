@@ -2,8 +2,10 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,40 +59,64 @@ func (a *Applier) Survey(ctx context.Context, o SurveyOptions, objects ...client
 	if o.Rendered {
 		reader = renderedReader{lists}
 	}
-	all := make([]Surveyed, 0, len(objects))
 	quotas := map[string]int{} // by tenant
 	for _, object := range objects {
 		if RefOf(object).Kind == "ResourceQuota" {
 			quotas[getTenant(object)]++
 		}
 	}
-	for _, object := range objects {
-		found := Surveyed{Ref: RefOf(object)}
-		want, err := buildPatch(object)
-		if err != nil {
-			return all, &ObjectError{Ref: found.Ref, Err: err}
-		}
-		if o.Rendered {
-			stripBookkeeping(want) // only Apply writes it
-		}
-		judged, err := a.compareObject(ctx, reader, object, want)
-		switch {
-		case meta.IsNoMatchError(err):
-			found.State = Missing
-		case apierrors.IsForbidden(err):
-			found.State = Unreadable
-		case err != nil:
-			return all, &ObjectError{Ref: found.Ref, Err: err}
-		case judged.live == nil:
-			found.State = Missing
-		case judged.upToDate, !o.Rendered && isInFlight(found.Ref, judged) && max(quotas[getTenant(object)], countQuotas(lists.kinds[quotaKind], getTenant(object))) > 1:
-			found.State = Matches
-		default:
-			found.State, found.ChangedBy = Differs, judged.revertedManagers
-		}
-		all = append(all, found)
+	all, errs := make([]Surveyed, len(objects)), make([]error, len(objects))
+	var group errgroup.Group
+	group.SetLimit(concurrency)
+	for i, object := range objects {
+		group.Go(func() error {
+			found, err := a.judgeObject(ctx, reader, o, object)
+			tenant := getTenant(object)
+			if found.State == Differs && found.inFlight && max(quotas[tenant], lists.countQuotas(tenant)) > 1 {
+				found.State, found.ChangedBy = Matches, nil
+			}
+			if all[i] = found.Surveyed; err != nil {
+				errs[i] = &ObjectError{Ref: found.Ref, Err: err}
+			}
+			return nil
+		})
 	}
-	return all, nil
+	_ = group.Wait() // errs has the errors of all objects
+	return all, errors.Join(errs...)
+}
+
+// judgement is the result for one object. inFlight reports that the difference may be a concurrent move of shares.
+type judgement struct {
+	Surveyed
+	inFlight bool
+}
+
+func (a *Applier) judgeObject(ctx context.Context, reader client.Reader, o SurveyOptions, object client.Object) (judgement, error) {
+	j := judgement{Surveyed: Surveyed{Ref: RefOf(object)}}
+	want, err := buildPatch(object)
+	if err != nil {
+		return j, err
+	}
+	if o.Rendered {
+		stripBookkeeping(want) // only Apply writes it
+	}
+	found, err := a.compareObject(ctx, reader, object, want)
+	switch {
+	case meta.IsNoMatchError(err):
+		j.State = Missing
+	case apierrors.IsForbidden(err):
+		j.State = Unreadable
+	case err != nil:
+		return j, err
+	case found.live == nil:
+		j.State = Missing
+	case found.upToDate:
+		j.State = Matches
+	default:
+		j.State, j.ChangedBy = Differs, found.revertedManagers
+		j.inFlight = !o.Rendered && isInFlight(j.Ref, found)
+	}
+	return j, nil
 }
 
 var quotaKind = corev1.SchemeGroupVersion.WithKind("ResourceQuota")
@@ -105,9 +131,11 @@ func getTenant(o client.Object) string { return o.GetLabels()[v1alpha1.TenantLab
 
 // countQuotas counts the listed ResourceQuotas of a tenant. A retained namespace that no longer
 // belongs to the tenant still has a share.
-func countQuotas(quotas *listing, tenant string) int {
+func (s *snapshot) countQuotas(tenant string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	n := 0
-	if quotas != nil {
+	if quotas := s.kinds[quotaKind]; quotas != nil {
 		for _, o := range quotas.all {
 			if getTenant(o) == tenant {
 				n++
