@@ -17,11 +17,15 @@ import (
 
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/prove/flood"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
-// testFloods fails if a flood sends no load, if the victim is not measured, if verify does not stop when the victim's
+// TestFloods fails if a flood sends no load, if the victim is not measured, if verify does not stop when the victim's
 // requests fail, or if objects remain after it, also after an interruption.
-func testFloods(t *testing.T, c *twoTenants) {
+func TestFloods(t *testing.T) {
+	sandbox.EndToEnd(t)
+	t.Parallel() // it mostly waits
+	c := startTwoTenants(t)
 	floods := func(names, phase string, flags ...string) *exec.Cmd {
 		// On a machine with other work, any request may be slow.
 		args := append([]string{"verify", "--floods=" + names, "--phase", phase, "--stop-above", "10m", "--yes", "--pool", "pool-a", "--image", "any/croft"}, flags...)

@@ -33,11 +33,17 @@ type twoTenants struct {
 	estate *estate.Estate
 }
 
-func TestTwoTenants(t *testing.T) {
-	t.Parallel() // it mostly waits
+func startTwoTenants(t *testing.T) *twoTenants {
+	t.Helper()
 	c := &twoTenants{cluster: startWithCroft(t), file: getExamplePath("two-tenants.yaml")}
 	c.estate = buildEstate(t, c.file, readRepositoryFile(t, c.file))
 	c.applyFile(t, c.file)
+	return c
+}
+
+func TestTwoTenants(t *testing.T) {
+	t.Parallel() // it mostly waits
+	c := startTwoTenants(t)
 
 	for _, test := range []struct {
 		name string
@@ -59,7 +65,6 @@ func TestTwoTenants(t *testing.T) {
 		{"Status", testStatus},
 		{"Verify", testVerify},
 		{"Interrupt", testInterrupt},
-		{"Floods", testFloods},
 		{"Breaches", testBreaches},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
