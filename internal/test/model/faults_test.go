@@ -325,9 +325,7 @@ func listBugs() []*bug {
 			declareOne(tenantNames[0], func(s *v1alpha1.TenantSpec) { s.Domains = domainNames[:1] }),
 			declareOne(tenantNames[1], func(s *v1alpha1.TenantSpec) { s.Domains = []string{"c.example.com"} }),
 		), write: setRule("domains", func(now string) string { return now + "," + domainNames[0] })},
-		{family: familyRender, course: newCourse(
-			declareOne(tenantNames[0], func(s *v1alpha1.TenantSpec) { s.Network.Egress = v1alpha1.EgressRestricted }),
-		), write: drop("croft-egress")},
+		{family: familyRender, course: declared, write: drop("croft-egress")},
 		{family: familySteady, course: declared, run: writeForever},
 	}
 }

@@ -160,9 +160,11 @@ func (h *history) markDeleted(o client.Object) {
 func (h *history) checkInvariants(ctx context.Context) (*violation, error) {
 	var behind error
 	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
-		behind = h.checkObserved(ctx)
-		return behind == nil, nil
-	}); err != nil {
+		if err := h.checkObserved(ctx); ctx.Err() == nil || behind == nil {
+			behind = err
+		}
+		return behind == nil || h.isLost(), nil
+	}); err != nil || behind != nil {
 		return nil, fmt.Errorf("the watches do not follow: %w", behind)
 	}
 	h.mu.Lock()
@@ -178,6 +180,13 @@ func (h *history) checkInvariants(ctx context.Context) (*violation, error) {
 		return h.replay.violations[0], nil
 	}
 	return nil, nil
+}
+
+// isLost reports whether a watch has ended.
+func (h *history) isLost() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost != nil
 }
 
 // checkObserved returns an error if the watches have not observed the current state.
