@@ -11,8 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
@@ -26,7 +29,9 @@ const manyObjects = 500
 // objectWatch watches objects until each has reached a state. Polling would add load to the API
 // server on one side only.
 type objectWatch struct {
-	watch watch.Interface
+	// existing are the objects before the first event of the watch.
+	existing []watch.Event
+	watch    watch.Interface
 	// waiting maps the keys of the objects that have not reached the state to the reason.
 	waiting map[string]string
 	// explain returns why an object has not reached the state, or "" if it has.
@@ -34,7 +39,7 @@ type objectWatch struct {
 }
 
 // watchObjects starts to watch objects of a kind. It begins with the existing objects. keys are the names of the
-// expected objects, as in NAMESPACE/NAME.
+// expected objects, as in NAMESPACE/NAME. The API server may end a watch when many objects change at once; then it continues.
 func watchObjects(ctx context.Context, config *rest.Config, list client.ObjectList, keys []string,
 	explain func(watch.EventType, client.Object) string, options ...client.ListOption) (*objectWatch, error) {
 	l := &objectWatch{waiting: map[string]string{}, explain: explain}
@@ -45,7 +50,20 @@ func watchObjects(ctx context.Context, config *rest.Config, list client.ObjectLi
 	if err != nil {
 		return nil, err
 	}
-	l.watch, err = c.Watch(ctx, list, options...)
+	if err := c.List(ctx, list, options...); err != nil {
+		return nil, err
+	}
+	if err := meta.EachListItem(list, func(o runtime.Object) error {
+		l.existing = append(l.existing, watch.Event{Type: watch.Added, Object: o})
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	l.watch, err = watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list, append(options[:len(options):len(options)], &client.ListOptions{Raw: &o})...)
+		},
+	})
 	return l, err
 }
 
@@ -85,15 +103,9 @@ func (l *objectWatch) waitAll(ctx context.Context, start time.Time) ([]float64, 
 	defer cancel()
 	var took []float64
 	for len(l.waiting) > 0 {
-		var event watch.Event
-		var open bool
-		select {
-		case <-ctx.Done():
-			return nil, l.withPending(context.Cause(ctx))
-		case event, open = <-l.watch.ResultChan():
-		}
-		if !open {
-			return nil, l.withPending(errors.New("the watch ended"))
+		event, err := l.next(ctx)
+		if err != nil {
+			return nil, l.withPending(err)
 		}
 		if event.Type == watch.Error {
 			return nil, l.withPending(apierrors.FromObject(event.Object))
@@ -116,6 +128,24 @@ func (l *objectWatch) waitAll(ctx context.Context, start time.Time) ([]float64, 
 		}
 	}
 	return took, nil
+}
+
+// next returns the next event.
+func (l *objectWatch) next(ctx context.Context) (watch.Event, error) {
+	if len(l.existing) > 0 {
+		event := l.existing[0]
+		l.existing = l.existing[1:]
+		return event, nil
+	}
+	select {
+	case <-ctx.Done():
+		return watch.Event{}, context.Cause(ctx)
+	case event, open := <-l.watch.ResultChan():
+		if !open {
+			return event, errors.New("the watch ended")
+		}
+		return event, nil
+	}
 }
 
 // getKey returns NAMESPACE/NAME, or NAME if the object has no namespace.

@@ -116,13 +116,14 @@ func TestObjectWatch(t *testing.T) {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
 	begin := func(events ...watch.Event) *objectWatch {
+		existing := min(1, len(events))
 		w := watch.NewFakeWithChanSize(len(events), false)
-		for _, e := range events {
+		for _, e := range events[existing:] {
 			w.Action(e.Type, e.Object)
 		}
 		w.Stop()
 		return &objectWatch{
-			watch: w, waiting: map[string]string{"a/one": "it does not exist", "a/two": "it does not exist"},
+			existing: events[:existing], watch: w, waiting: map[string]string{"a/one": "it does not exist", "a/two": "it does not exist"},
 			explain: func(event watch.EventType, _ client.Object) string {
 				if event == watch.Deleted {
 					return ""

@@ -54,7 +54,7 @@ func (a *Applier) applyObject(ctx context.Context, o client.Object, isNew bool) 
 	return action, found.revertedManagers, err
 }
 
-// writeOver writes an object over what was found.
+// writeOver writes an object over the one that was found.
 func (a *Applier) writeOver(ctx context.Context, o client.Object, want tree, found finding) (Action, error) {
 	key := a.makeWriteKey(o)
 	defer a.writes.begin(key)()

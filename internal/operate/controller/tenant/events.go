@@ -30,8 +30,8 @@ func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s
 	}
 }
 
-// emitConditions emits events about conditions that have changed. The conditions of a new tenant that is soon Ready say
-// all that its event would.
+// emitConditions emits events about conditions that have changed. The event of a new tenant that is soon Ready would
+// repeat its condition.
 func (c *Controller) emitConditions(before, after *v1alpha1.Tenant) {
 	for _, name := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied, v1alpha1.ConditionReady} {
 		turned := status.FindChanged(&before.Status.Status, &after.Status.Status, name)
