@@ -103,7 +103,7 @@ func (l *objectWatch) waitAll(ctx context.Context, start time.Time) ([]float64, 
 	defer cancel()
 	var took []float64
 	for len(l.waiting) > 0 {
-		event, err := l.next(ctx)
+		event, err := l.readEvent(ctx)
 		if err != nil {
 			return nil, l.withPending(err)
 		}
@@ -130,8 +130,8 @@ func (l *objectWatch) waitAll(ctx context.Context, start time.Time) ([]float64, 
 	return took, nil
 }
 
-// next returns the next event.
-func (l *objectWatch) next(ctx context.Context) (watch.Event, error) {
+// readEvent returns the next event.
+func (l *objectWatch) readEvent(ctx context.Context) (watch.Event, error) {
 	if len(l.existing) > 0 {
 		event := l.existing[0]
 		l.existing = l.existing[1:]

@@ -24,7 +24,7 @@ func (a *Applier) applyNamespace(ctx context.Context, o *corev1.Namespace, tenan
 		return Failed, nil, err
 	}
 	if live == nil {
-		err := a.createWhole(ctx, o)
+		err := a.createDesired(ctx, o)
 		switch {
 		case err == nil:
 			return Created, nil, nil
@@ -63,14 +63,14 @@ func (a *Applier) applyNamespace(ctx context.Context, o *corev1.Namespace, tenan
 	return action, undid, err
 }
 
-// createWhole creates a namespace with all desired fields. It returns AlreadyExists if another client has created it.
-func (a *Applier) createWhole(ctx context.Context, o *corev1.Namespace) error {
+// createDesired creates a namespace with all desired fields. It returns AlreadyExists if another client has created it.
+func (a *Applier) createDesired(ctx context.Context, o *corev1.Namespace) error {
 	want, err := buildPatch(o)
 	if err != nil {
 		return err
 	}
 	key := a.makeWriteKey(o)
-	end := a.writes.begin(key)
+	end := a.writes.beginWrite(key)
 	born, err := a.createNamespace(ctx, o)
 	if err == nil {
 		a.writes.record(key, born)

@@ -57,7 +57,7 @@ func (a *Applier) applyObject(ctx context.Context, o client.Object, isNew bool) 
 // writeOver writes an object over the one that was found.
 func (a *Applier) writeOver(ctx context.Context, o client.Object, want tree, found finding) (Action, error) {
 	key := a.makeWriteKey(o)
-	defer a.writes.begin(key)()
+	defer a.writes.beginWrite(key)()
 	if found.hasIntruders {
 		if err := a.takeOver(ctx, found.live); err != nil {
 			return Failed, err

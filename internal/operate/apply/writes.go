@@ -42,9 +42,9 @@ func newWrites() *writes {
 	return &writes{pending: map[writeKey]pendingWrites{}, running: map[writeKey]chan struct{}{}}
 }
 
-// begin notes that a write begins, and returns a function to call at its end, after record. A nil receiver notes
+// beginWrite notes that a write begins, and returns a function to call at its end, after record. A nil receiver notes
 // nothing.
-func (w *writes) begin(key writeKey) (end func()) {
+func (w *writes) beginWrite(key writeKey) (end func()) {
 	if w == nil {
 		return func() {}
 	}
@@ -141,7 +141,7 @@ func isAsNew(o client.Object, version string) bool {
 }
 
 // IsOwnWrite reports whether an event of the cache shows an object as this Applier wrote it, with all desired fields and
-// no others. Each event must be passed once.
+// without fields of other managers that only croft may set. Each event must be passed once.
 func (a *Applier) IsOwnWrite(o client.Object) bool {
 	return a.writes != nil && a.writes.receive(a.makeWriteKey(o), o)
 }

@@ -21,8 +21,8 @@ func TestEventBeforeAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWrites()
-				end := w.begin(key)
-				w.begin(key)() // another write of the same object does not end the first one
+				end := w.beginWrite(key)
+				w.beginWrite(key)() // another write of the same object does not end the first one
 				var writing sync.WaitGroup
 				writing.Go(func() {
 					time.Sleep(answer)

@@ -14,7 +14,7 @@ import (
 )
 
 // emitChanges emits events on the Tenant about its namespaces and about repairs. A
-// reconcile without changes emits none, and neither does the first one of a tenant.
+// reconcile without changes emits none, and neither does the creation of a new tenant's namespaces.
 func (c *Controller) emitChanges(ctx context.Context, tenant *v1alpha1.Tenant, s *observation) {
 	for _, change := range s.changes {
 		reason, note := describeChange(change)

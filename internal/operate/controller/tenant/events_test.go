@@ -3,10 +3,14 @@ package tenant
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 
+	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/operate/controller/status"
 )
 
 func TestNews(t *testing.T) {
@@ -31,6 +35,27 @@ func TestNews(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			if reason, note := describeChange(test.change); reason != test.reason || note != test.note {
 				t.Errorf("%s: %s", reason, note)
+			}
+		})
+	}
+}
+
+// TestReadyEvent fails if a new tenant that is soon Ready gets an event, or if a tenant that has waited gets none.
+func TestReadyEvent(t *testing.T) {
+	ready := &v1alpha1.Tenant{}
+	status.Set(&ready.Status.Status, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady, "")
+	waiting := &v1alpha1.Tenant{}
+	status.Set(&waiting.Status.Status, 1, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet, "")
+	for name, test := range map[string]struct {
+		before *v1alpha1.Tenant
+		events int
+	}{"new": {&v1alpha1.Tenant{}, 0}, "after a wait": {waiting, 1}, "Ready before": {ready, 0}} {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(1)
+			c := &Controller{recorder: recorder, memory: newMemory()}
+			c.emitConditions(test.before, ready)
+			if n := len(recorder.Events); n != test.events {
+				t.Errorf("%d events, want %d", n, test.events)
 			}
 		})
 	}
