@@ -65,9 +65,9 @@ if [ "$only" = -only-race ]; then finish; fi
 # are cores runs at once: waiting leaves a core to the others.
 mapfile -t rest < <({ packages ./internal/test/e2e ./internal/prove/verify ./internal/cli ./internal/operate/...; packages ./...; } |
   awk '!seen[$0]++' | grep -vxF -f <(packages "${raced[@]}"))
-# The mutants come last, with both cores to themselves; they include the mutants of
-# TestRulesWithoutCluster, which is for quick runs after a change of a rule.
-step 'tests' tests rest -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout 120m -skip '^(TestMutants|TestRulesWithoutCluster$)' "${rest[@]}"
+# The mutants come last, with both cores to themselves. With TestWallsHold, they include the tests without a cluster,
+# which are for quick runs after a change of a rule.
+step 'tests' tests rest -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout 120m -skip '^(TestMutants|TestRulesWithoutCluster$|TestWallsHoldWithoutCluster$)' "${rest[@]}"
 mutants() {
   go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/prove/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; return 1; }
   grep '^mutation score' bin/mutants.log

@@ -82,6 +82,9 @@ func TestUsageSurvives(t *testing.T) {
 			}
 		}
 		journal = append(journal, changes...)
+		if now%7 != 0 {
+			continue // 7 and 60 have no common divisor, so kills come in all seconds of a minute
+		}
 		after, err := Load(append(journal, changes...))
 		if err != nil {
 			t.Fatal(err)

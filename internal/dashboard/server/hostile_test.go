@@ -20,14 +20,14 @@ import (
 )
 
 // largestPage is the maximum size of a page in bytes, independent of its objects.
-const largestPage = 1 << 20
+const largestPage = 1 << 18
 
 // readPayloads returns the hostile texts by their names.
 func readPayloads(t *testing.T) map[string]string {
 	t.Helper()
 	payloads := map[string]string{}
 	readYAML(t, "testdata/payloads.yaml", &payloads)
-	payloads["long line"] = strings.Repeat("<b>long</b>\u00a0", 1<<20/13)
+	payloads["long line"] = strings.Repeat("<b>long</b>\u00a0", largestPage/13)
 	payloads["many lines"] = strings.Repeat("<i>line\r\n", 5_000)
 	return payloads
 }

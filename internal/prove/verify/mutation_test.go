@@ -18,6 +18,7 @@ import (
 // detects is either redundant and to be deleted, or lacks an attack. It prints the score, which
 // `make test` shows.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	started := time.Now()
 	cluster := startCluster(t)
 	// TestWallsHold also tries every attack on a cluster, and compares the evaluator with it.

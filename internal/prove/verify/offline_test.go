@@ -284,8 +284,8 @@ func convertToUnstructured(o client.Object) (*unstructured.Unstructured, error) 
 	return u, err
 }
 
-// TestWallsHoldWithoutCluster tries attacks without a cluster, in milliseconds each.
-// TestWallsHold tries the same attacks on a real one.
+// TestWallsHoldWithoutCluster tries attacks without a cluster, in milliseconds each, for quick runs after a change of a
+// rule. TestWallsHold tries the same attacks on a real one, and compares the evaluator with it.
 func TestWallsHoldWithoutCluster(t *testing.T) {
 	scratch, err := verify.NewScratch(newPlatform("ingress"))
 	if err != nil {

@@ -49,6 +49,7 @@ const (
 // each operation, resource, match condition, requirement of a selector and exclusion is removed
 // once, and some attack or mirror must detect it.
 func TestMutantsOfScopes(t *testing.T) {
+	t.Parallel() // while TestMutants waits for its cluster
 	started := time.Now()
 	l := newOfflineScenes(t)
 	objects := l.scenes[0].listPlatformObjects()
