@@ -114,3 +114,18 @@ func TestCheckThresholds(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckPools expects a warning above the number of pools that Karpenter was measured with.
+func TestCheckPools(t *testing.T) {
+	for pools, want := range map[int]string{500: "", 501: "warning: there are 501 pools, and Karpenter was measured with up to 500"} {
+		file := &strings.Builder{}
+		file.WriteString("platform: {clusterName: demo, nodeClass: {kwok: {}}}\ntenants: {shop: {pool: p0}}\npools:\n")
+		for i := range pools {
+			fmt.Fprintf(file, "  p%d: {}\n", i)
+		}
+		status, _, stderr := runCroft(t, "", "check", "-f", writeConfig(t, file.String()))
+		if status != 0 || strings.Contains(stderr, "measured") != (want != "") || !strings.Contains(stderr, want) {
+			t.Errorf("%d pools: exit status %d: %.500s", pools, status, stderr)
+		}
+	}
+}

@@ -28,6 +28,10 @@ var Cluster = []Threshold{
 // namespace.
 var PodsInNamespace = Threshold{"Pod", "pods", 3_000}
 
+// Pools is the largest number of pools with which Karpenter's scheduling was measured, by `make bench-karpenter`
+// (docs/reference/benchmarks/karpenter.md). Karpenter publishes no such number.
+var Pools = Threshold{"NodePool", "pools", 500}
+
 // IsAbove reports whether a number of objects is above some percent of the threshold.
 func (t Threshold) IsAbove(objects, percent int) bool { return objects*100 > t.Count*percent }
 

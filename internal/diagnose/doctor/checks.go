@@ -136,8 +136,8 @@ var checks = []check{
 	},
 	{
 		name: "thresholds", summary: "the cluster is smaller than the largest that Kubernetes is tested with",
-		detail: "A warning above 80 % of 10,000 namespaces, 5,000 nodes, 150,000 pods, 10,000 Services, and 3,000 pods in one namespace",
-		reads:  []string{readCounts, readPlatform, readPods}, find: checkThresholds,
+		detail: "A warning above 80 % of 10,000 namespaces, 5,000 nodes, 150,000 pods, 10,000 Services, and 3,000 pods in one namespace; and above 500 pools, with which Karpenter was measured",
+		reads:  []string{readCounts, readPlatform, readPods, readNodePools}, find: checkThresholds,
 	},
 	{
 		name: "load", summary: "no tenant has most of the pods and requests that wait",

@@ -28,7 +28,8 @@ func (g *gatherer) gatherCounts(ctx context.Context) {
 	}
 }
 
-// checkThresholds reports numbers of objects near the numbers that Kubernetes is tested with.
+// checkThresholds reports numbers of objects near the numbers that Kubernetes is tested with, and more pools than
+// Karpenter was measured with.
 func checkThresholds(s *Snapshot) []Finding {
 	var all []Finding
 	for _, t := range thresholds.Cluster {
@@ -43,6 +44,12 @@ func checkThresholds(s *Snapshot) []Finding {
 			all = append(all, newThresholdFinding("Namespace/"+namespace, "it has "+pods.Format(count)+" that Kubernetes is tested with in one namespace",
 				"delete finished pods, or divide the workloads among several namespaces"))
 		}
+	}
+	if count := len(s.NodePools); thresholds.Pools.IsAbove(count, 100) {
+		f := newThresholdFinding("", "the cluster has "+thresholds.Pools.Format(count)+" that Karpenter was measured with",
+			"let tenants share pools, or declare some of them in another cluster")
+		f.Cause = "Karpenter considers every pool for every pod, so all tenants' pods wait longer for nodes"
+		all = append(all, f)
 	}
 	return all
 }
@@ -66,5 +73,9 @@ func summarizeThresholds(s *Snapshot) string {
 	if len(texts) == 0 {
 		return "the number of objects is unknown"
 	}
-	return fmt.Sprintf("the cluster has %s that Kubernetes is tested with", strings.Join(texts, ", "))
+	summary := fmt.Sprintf("the cluster has %s that Kubernetes is tested with", strings.Join(texts, ", "))
+	if _, unread := s.Unreadable[readNodePools]; unread {
+		return summary
+	}
+	return summary + ", and " + thresholds.Pools.Format(len(s.NodePools)) + " that Karpenter was measured with"
 }

@@ -3,6 +3,8 @@ package doctor
 import (
 	"strings"
 	"testing"
+
+	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
 // TestThresholds expects a warning above 80 % of a threshold, and the numbers in the summary.
@@ -28,8 +30,23 @@ func TestThresholds(t *testing.T) {
 			t.Errorf("%v, %v: %+v, want %q", test.counts, test.pods, found, test.want)
 		}
 	}
-	const want = "the cluster has 40 of 10000 namespaces, 3 of 5000 nodes that"
-	if got := summarizeThresholds(&Snapshot{Counts: map[string]int{"Namespace": 40, "Node": 3}}); !strings.HasPrefix(got, want) {
+	const want = "the cluster has 40 of 10000 namespaces, 3 of 5000 nodes that Kubernetes is tested with, and 2 of 500 pools that Karpenter was measured with"
+	s := &Snapshot{Counts: map[string]int{"Namespace": 40, "Node": 3}, NodePools: make([]karpenterv1.NodePool, 2)}
+	if got := summarizeThresholds(s); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	s.Unreadable = map[string]string{readNodePools: "forbidden"}
+	if got := summarizeThresholds(s); strings.Contains(got, "pools") {
+		t.Errorf("pools that were not read are counted: %s", got)
+	}
+}
+
+// TestPoolThreshold expects a warning above the number of pools that Karpenter was measured with.
+func TestPoolThreshold(t *testing.T) {
+	for count, want := range map[int]string{500: "", 501: "the cluster has 501 of 500 pools that Karpenter was measured with"} {
+		found := checkThresholds(&Snapshot{NodePools: make([]karpenterv1.NodePool, count)})
+		if (want == "") != (len(found) == 0) || want != "" && (len(found) != 1 || found[0].Severity != Warning || found[0].Message != want) {
+			t.Errorf("%d pools: %+v", count, found)
+		}
 	}
 }
