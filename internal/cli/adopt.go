@@ -187,7 +187,7 @@ func (r *adoption) applyAndWait(ctx context.Context, objects []client.Object) er
 	if _, err := apply.New(r.client).Apply(ctx, objects...); err != nil {
 		return err
 	}
-	return r.awaitReady(ctx, r.client, objects, r.o.timeout)
+	return r.awaitReady(ctx, r.client, objects, nil, r.o.timeout)
 }
 
 // tryPods runs the pods' dry runs if they were not possible before the Platform existed. New

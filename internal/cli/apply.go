@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/operate/apply"
 )
 
@@ -97,7 +98,10 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 	}
 	rest := findExtraObjects(p.live, p.file)
 	objects := p.file.Objects()
-	applier := apply.NewSnapshot(c)
+	applier, err := apply.NewSnapshot(c, p.lists...)
+	if err != nil {
+		return toFailure(err)
+	}
 	if _, err := applier.Diff(ctx, objects...); err != nil {
 		return failuref("nothing was written: %w", explainUnreachable(err))
 	}
@@ -133,9 +137,17 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 		err = a.warnIfNoOperator(ctx, c)
 	}
 	if err == nil && o.wait {
-		err = a.awaitReady(ctx, c, objects, o.timeout)
+		err = a.awaitReady(ctx, c, objects, p.keepUnchanged(changes), o.timeout)
 	}
 	return errors.Join(a.printApplyReport(ctx, c, o.output, changes, objects), toFailure(explainUnreachable(err)))
+}
+
+// keepUnchanged returns the cluster's declared objects if the command did not change one, and nil otherwise.
+func (p *proposal) keepUnchanged(changes []apply.Change) *manifest.Declaration {
+	if slices.ContainsFunc(changes, func(c apply.Change) bool { return c.Action != apply.Unchanged }) {
+		return nil
+	}
+	return p.live
 }
 
 // writeObjects deletes the objects to prune and applies the others, in an order in which no

@@ -37,8 +37,9 @@ func (a *app) warnIfNoOperator(ctx context.Context, c client.Reader) error {
 	return explainUnreachable(err)
 }
 
-// awaitReady waits until every object is Ready in its current generation.
-func (a *app) awaitReady(ctx context.Context, c client.Client, objects []client.Object, timeout time.Duration) error {
+// awaitReady waits until every object is Ready in its current generation. known are the declared objects of the cluster,
+// or nil if they changed since they were read.
+func (a *app) awaitReady(ctx context.Context, c client.Client, objects []client.Object, known *manifest.Declaration, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	p := newProgress(a.err)
@@ -55,7 +56,11 @@ func (a *app) awaitReady(ctx context.Context, c client.Client, objects []client.
 	var watched client.Reader = c
 	for first := true; ; first = false {
 		began := time.Now()
-		live, err := readProgress(ctx, watched, c, objects, changed)
+		live, err := known, error(nil)
+		if live == nil {
+			live, err = readProgress(ctx, watched, c, objects, changed)
+		}
+		known = nil
 		pause := max(pollInterval, pauseFactor*time.Since(began))
 		if err != nil && ctx.Err() == nil {
 			return toFailure(err)

@@ -81,7 +81,7 @@ func TestCluster(t *testing.T) {
 		name string
 		do   func(*testing.T, *declaringCluster)
 	}{
-		{"apply as data", testApplyAsData}, {"verify before the walls", testVerifyWithoutWalls}, {"diff as data", testDiffAsData}, {"diff with deletions", testDiffDeletions}, {"apply over others", testApplyConflicts},
+		{"apply as data", testApplyAsData}, {"requests", testRequests}, {"verify before the walls", testVerifyWithoutWalls}, {"diff as data", testDiffAsData}, {"diff with deletions", testDiffDeletions}, {"apply over others", testApplyConflicts},
 		{"protected tenants", testTenantProtection}, {"status", testStatusUse}, {"completion", testCompletion},
 		{"delete pool", testPoolDeletion}, {"verify without rights", testVerifyMissingRights}, {"verify after a killed run", testVerifySweep}, {"uninstall", testUninstall},
 	} {

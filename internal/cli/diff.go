@@ -91,8 +91,12 @@ func (a *app) buildDiffPlan(ctx context.Context, files *fileFlags, prune bool) (
 	if err != nil {
 		return nil, err
 	}
-	applier := p.newApplier()
-	owned, ownedErr := p.listNamespaces(ctx)
+	applier, err := p.newApplier()
+	if err != nil {
+		return nil, toFailure(err)
+	}
+	namespaces, namespacesErr := p.listNamespaces(ctx)
+	owned := groupByTenant(namespaces)
 	differences, err := p.diffObjects(ctx, applier, owned)
 	rest := findExtraObjects(p.live, p.file)
 	var pruned []client.Object
@@ -104,10 +108,10 @@ func (a *app) buildDiffPlan(ctx context.Context, files *fileFlags, prune bool) (
 	} else {
 		rest.printLeftAlone(a)
 	}
-	consequences, consequencesErr := p.findConsequences(ctx)
+	consequences, consequencesErr := p.findConsequences(ctx, namespaces)
 	consequences = append(consequences, p.describeProtection(prune)...)
 	conflicts, conflictsErr := p.findConflicts(p.file.Objects(), pruned)
-	return &diffPlan{differences, consequences, conflicts}, toFailure(explainUnreachable(errors.Join(err, ownedErr, consequencesErr, conflictsErr)))
+	return &diffPlan{differences, consequences, conflicts}, toFailure(explainUnreachable(errors.Join(err, namespacesErr, consequencesErr, conflictsErr)))
 }
 
 // printDiff prints nothing if there is no difference, so that scripts may test for it.
@@ -143,11 +147,11 @@ func summarizeDiff(differences apply.Differences) string {
 const manyTenants = 20
 
 // newApplier returns an Applier that compares with the walls in the cluster.
-func (p *proposal) newApplier() *apply.Applier {
+func (p *proposal) newApplier() (*apply.Applier, error) {
 	if len(p.file.Tenants) < manyTenants {
-		return apply.New(p.client)
+		return apply.New(p.client), nil
 	}
-	return apply.NewSnapshot(p.client)
+	return apply.NewSnapshot(p.client, p.lists...)
 }
 
 // diffObjects returns the planned writes. It includes the planned deletions of cluster-wide
@@ -187,16 +191,21 @@ func (p *proposal) diffObjects(ctx context.Context, applier *apply.Applier, owne
 	return all, errors.Join(errs...)
 }
 
-// listNamespaces returns the namespaces of all tenants, by tenant.
-func (p *proposal) listNamespaces(ctx context.Context) (map[string][]corev1.Namespace, error) {
+// listNamespaces returns the namespaces of all tenants.
+func (p *proposal) listNamespaces(ctx context.Context) ([]corev1.Namespace, error) {
 	var all corev1.NamespaceList
 	if err := p.client.List(ctx, &all, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
 		return nil, fmt.Errorf("list namespaces of tenants: %w", err)
 	}
+	return all.Items, nil
+}
+
+// groupByTenant returns the namespaces of each tenant.
+func groupByTenant(namespaces []corev1.Namespace) map[string][]corev1.Namespace {
 	owned := map[string][]corev1.Namespace{}
-	for i := range all.Items {
-		tenant := all.Items[i].Labels[v1alpha1.TenantLabel]
-		owned[tenant] = append(owned[tenant], all.Items[i])
+	for i := range namespaces {
+		tenant := namespaces[i].Labels[v1alpha1.TenantLabel]
+		owned[tenant] = append(owned[tenant], namespaces[i])
 	}
-	return owned, nil
+	return owned
 }

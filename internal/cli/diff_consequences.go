@@ -19,13 +19,14 @@ import (
 	"croft.dev/croft/internal/walls/wall"
 )
 
-// findConsequences returns the effects of a proposal on running pods and nodes.
-func (p *proposal) findConsequences(ctx context.Context) ([]consequence.Consequence, error) {
+// findConsequences returns the effects of a proposal on running pods and nodes. namespaces are the namespaces of all
+// tenants.
+func (p *proposal) findConsequences(ctx context.Context, namespaces []corev1.Namespace) ([]consequence.Consequence, error) {
 	before, _ := estate.Build(p.live)
 	if before == nil || p.after == nil {
 		return nil, nil // there is no valid Platform yet
 	}
-	facts, err := p.readFacts(ctx, before)
+	facts, err := p.readFacts(ctx, before, namespaces)
 	if err != nil {
 		return nil, fmt.Errorf("reading the objects for the consequences: %w", err)
 	}
@@ -36,16 +37,11 @@ func (p *proposal) findConsequences(ctx context.Context) ([]consequence.Conseque
 
 // readFacts reads the objects that consequences depend on. A kind that the cluster does not
 // serve counts as a kind without objects.
-func (p *proposal) readFacts(ctx context.Context, before *estate.Estate) (consequence.Facts, error) {
-	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}}
+func (p *proposal) readFacts(ctx context.Context, before *estate.Estate, namespaces []corev1.Namespace) (consequence.Facts, error) {
+	f := consequence.Facts{Pools: map[string]consequence.PoolFacts{}, Namespaces: namespaces}
 	if err := p.readPoolFacts(ctx, &f); err != nil {
 		return f, err
 	}
-	var namespaces corev1.NamespaceList
-	if err := p.client.List(ctx, &namespaces, client.HasLabels{v1alpha1.TenantLabel}); err != nil {
-		return f, err
-	}
-	f.Namespaces = namespaces.Items
 	for i := range f.Namespaces {
 		if !p.changesTenant(before, f.Namespaces[i].Labels[v1alpha1.TenantLabel]) {
 			continue

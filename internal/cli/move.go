@@ -173,7 +173,7 @@ func (a *app) undoMove(ctx context.Context, c client.Client, name string, o *mov
 	}
 	printSafely(a.err, "tenant %s declares pool %s again; also change your file\n", name, pool)
 	tenant.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
-	return a.awaitReady(ctx, c, []client.Object{&tenant}, o.timeout)
+	return a.awaitReady(ctx, c, []client.Object{&tenant}, nil, o.timeout)
 }
 
 func (a *app) printMove(tenant string, plan []move.Workload, f format) error {

@@ -6,8 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
@@ -20,6 +23,8 @@ type proposal struct {
 	client client.Client
 	// file contains the files' declarations, and live the cluster's.
 	file, live *manifest.Declaration
+	// lists are the lists of the cluster's declared objects, with all their fields.
+	lists []client.ObjectList
 	// after is the estate after applying the files.
 	after *estate.Estate
 }
@@ -34,7 +39,8 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (*proposal, error) 
 	if err != nil {
 		return nil, toFailure(err)
 	}
-	live, err := readDeclaration(ctx, c)
+	recorder := &listRecorder{Reader: c, scheme: c.Scheme()}
+	live, err := readDeclaration(ctx, recorder)
 	if err != nil {
 		return nil, toFailure(err)
 	}
@@ -45,7 +51,30 @@ func (a *app) propose(ctx context.Context, files *fileFlags) (*proposal, error) 
 		a.printWarnings(e.Warnings)
 	}
 	divideQuotas(e, whole.Tenants)
-	return &proposal{client: c, file: file, live: live, after: e}, problems.Err()
+	return &proposal{client: c, file: file, live: live, lists: recorder.lists, after: e}, problems.Err()
+}
+
+// listRecorder lists objects with all their fields, and keeps the lists. Files may have fields that this croft does not
+// know, so they are compared with the cluster's objects without Go types.
+type listRecorder struct {
+	client.Reader
+	scheme *runtime.Scheme
+	lists  []client.ObjectList
+}
+
+// List implements client.Reader for typed lists.
+func (r *listRecorder) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	kind, err := apiutil.GVKForObject(into, r.scheme)
+	if err != nil {
+		return err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	if err := r.Reader.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	r.lists = append(r.lists, list)
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), into)
 }
 
 // splitProblems separates problems that the file causes from problems of the cluster's other

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/consequence"
 	"croft.dev/croft/internal/declare/manifest"
@@ -48,14 +50,18 @@ func listDeclaredNamespaces(t *v1alpha1.Tenant) []string {
 // describeProtection describes changes of tenants' protection, for croft diff.
 func (p *proposal) describeProtection(prune bool) []consequence.Consequence {
 	var all []consequence.Consequence
-	for _, f := range p.file.Tenants {
-		for _, t := range p.live.Tenants {
-			if t.Name == f.Name && t.Spec.Protect && !f.Spec.Protect {
-				all = append(all, consequence.Consequence{
-					Kind: consequence.Protection, Object: "Tenant/" + t.Name,
-					Message: fmt.Sprintf("tenant %s is no longer protected from deletion", t.Name),
-				})
-			}
+	protected := sets.New[string]()
+	for i := range p.live.Tenants {
+		if t := &p.live.Tenants[i]; t.Spec.Protect {
+			protected.Insert(t.Name)
+		}
+	}
+	for i := range p.file.Tenants {
+		if t := &p.file.Tenants[i]; protected.Has(t.Name) && !t.Spec.Protect {
+			all = append(all, consequence.Consequence{
+				Kind: consequence.Protection, Object: "Tenant/" + t.Name,
+				Message: fmt.Sprintf("tenant %s is no longer protected from deletion", t.Name),
+			})
 		}
 	}
 	for _, problem := range p.findProtected(prune) {

@@ -19,9 +19,18 @@ import (
 )
 
 // NewSnapshot returns an Applier for one command that compares many objects: it lists each kind
-// once, in the whole cluster, and compares with the lists. As with NewCached, an object that
-// differs is read again before it is written.
-func NewSnapshot(c client.Client) *Applier { return NewCached(newSnapshot(c), c) }
+// once, in the whole cluster, and compares with the lists. It does not list the kinds of known,
+// which are complete lists of the same moment. As with NewCached, an object that differs is read
+// again before it is written.
+func NewSnapshot(c client.Client, known ...client.ObjectList) (*Applier, error) {
+	s := newSnapshot(c)
+	for _, list := range known {
+		if err := s.addList(list); err != nil {
+			return nil, err
+		}
+	}
+	return NewCached(s, c), nil
+}
 
 // snapshot is a client that lists a kind when one of its objects is first read, and then reads from
 // this list.
@@ -104,7 +113,7 @@ func (s *snapshot) listKind(ctx context.Context, kind schema.GroupVersionKind, u
 	if found := s.kinds[kind]; found != nil {
 		return found, found.err
 	}
-	found := &listing{byKey: map[client.ObjectKey]client.Object{}, byNamespace: map[string][]client.Object{}}
+	found := newListing()
 	found.err = found.readPages(ctx, s.Client, func() client.ObjectList {
 		if untyped {
 			return newUntypedList(kind)
@@ -117,22 +126,40 @@ func (s *snapshot) listKind(ctx context.Context, kind schema.GroupVersionKind, u
 	return found, found.err
 }
 
+// addList adds the complete list of a kind.
+func (s *snapshot) addList(list client.ObjectList) error {
+	kind, err := s.GroupVersionKindFor(list)
+	if err != nil {
+		return err
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	found := newListing()
+	s.kinds[kind] = found
+	return meta.EachListItem(list, found.addItem)
+}
+
+func newListing() *listing {
+	return &listing{byKey: map[client.ObjectKey]client.Object{}, byNamespace: map[string][]client.Object{}}
+}
+
 // readPages lists all objects of a kind.
 func (l *listing) readPages(ctx context.Context, c client.Reader, newPage func() client.ObjectList, opts []client.ListOption) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		page := newPage()
 		return page, c.List(ctx, page, append(opts[:len(opts):len(opts)], client.Limit(o.Limit), client.Continue(o.Continue))...)
 	})
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		o, ok := item.(client.Object)
-		if !ok {
-			return fmt.Errorf("%T is not an object", item)
-		}
-		l.all = append(l.all, o)
-		l.byKey[client.ObjectKeyFromObject(o)] = o
-		l.byNamespace[o.GetNamespace()] = append(l.byNamespace[o.GetNamespace()], o)
-		return nil
-	})
+	return pages.EachListItem(ctx, metav1.ListOptions{}, l.addItem)
+}
+
+func (l *listing) addItem(item runtime.Object) error {
+	o, ok := item.(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is not an object", item)
+	}
+	l.all = append(l.all, o)
+	l.byKey[client.ObjectKeyFromObject(o)] = o
+	l.byNamespace[o.GetNamespace()] = append(l.byNamespace[o.GetNamespace()], o)
+	return nil
 }
 
 // newList returns an empty list of a kind, of a Go type if the scheme has it.

@@ -48,7 +48,7 @@ func TestSnapshot(t *testing.T) {
 			Data:       map[string]string{"key": "value"},
 		}
 	}
-	changes, err := apply.NewSnapshot(c).ApplyEach(t.Context(), objects...)
+	changes, err := newSnapshot(t, c).ApplyEach(t.Context(), objects...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,17 @@ func TestSnapshot(t *testing.T) {
 		slices.ContainsFunc(changes, func(c apply.Change) bool { return c.Action != apply.Created }) {
 		t.Errorf("the first changes are %v", changes[:3])
 	}
-	applier := apply.NewSnapshot(counted)
+	applier := newSnapshot(t, counted)
 	if differences, err := applier.Diff(t.Context(), objects...); err != nil || len(differences) > 0 || reads.Load() > pages {
 		t.Errorf("unchanged: %d requests, %v, %v", reads.Load(), differences, err)
+	}
+	var known corev1.ConfigMapList
+	if err := c.List(t.Context(), &known, client.InNamespace("default")); err != nil {
+		t.Fatal(err)
+	}
+	reads.Store(0)
+	if differences, err := newSnapshot(t, counted, &known).Diff(t.Context(), objects...); err != nil || len(differences) > 0 || reads.Load() > 0 {
+		t.Errorf("known: %d requests, %v, %v", reads.Load(), differences, err)
 	}
 
 	changed, _ := objects[7].DeepCopyObject().(*corev1.ConfigMap)
@@ -67,7 +75,7 @@ func TestSnapshot(t *testing.T) {
 	if err := c.Delete(t.Context(), objects[8]); err != nil {
 		t.Fatal(err)
 	}
-	differences, err := apply.NewSnapshot(c).Diff(t.Context(), objects...)
+	differences, err := newSnapshot(t, c).Diff(t.Context(), objects...)
 	if err != nil || len(differences) != 2 || differences[0].Action != apply.Configured || differences[1].Action != apply.Created {
 		t.Errorf("%v, %v", differences, err)
 	}
@@ -76,4 +84,13 @@ func TestSnapshot(t *testing.T) {
 	if err != nil || len(changes) != 1 || changes[0].Action != apply.Configured {
 		t.Errorf("%v, %v", changes, err)
 	}
+}
+
+func newSnapshot(t *testing.T, c client.Client, known ...client.ObjectList) *apply.Applier {
+	t.Helper()
+	a, err := apply.NewSnapshot(c, known...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
