@@ -155,7 +155,7 @@ func getKey(o client.Object) string {
 
 // limitTime returns the time limit for operations on tenants.
 func limitTime(tenants int) time.Duration {
-	return 3*time.Minute + time.Duration(tenants)*300*time.Millisecond
+	return 3*time.Minute + time.Duration(tenants)*time.Second
 }
 
 // withPending adds the objects that have not reached the state to an error.
