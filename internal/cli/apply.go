@@ -137,13 +137,13 @@ func (a *app) runApply(ctx context.Context, o *applyOptions) error {
 		err = a.warnIfNoOperator(ctx, c)
 	}
 	if err == nil && o.wait {
-		err = a.awaitReady(ctx, c, objects, p.keepUnchanged(changes), o.timeout)
+		err = a.awaitReady(ctx, c, objects, p.getUnchangedObjects(changes), o.timeout)
 	}
 	return errors.Join(a.printApplyReport(ctx, c, o.output, changes, objects), toFailure(explainUnreachable(err)))
 }
 
-// keepUnchanged returns the cluster's declared objects if the command did not change one, and nil otherwise.
-func (p *proposal) keepUnchanged(changes []apply.Change) *manifest.Declaration {
+// getUnchangedObjects returns the cluster's declared objects if the command did not change one, and nil otherwise.
+func (p *proposal) getUnchangedObjects(changes []apply.Change) *manifest.Declaration {
 	if slices.ContainsFunc(changes, func(c apply.Change) bool { return c.Action != apply.Unchanged }) {
 		return nil
 	}

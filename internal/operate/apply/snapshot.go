@@ -20,7 +20,8 @@ import (
 
 // NewSnapshot returns an Applier for one command that compares many objects: it lists each kind
 // once, in the whole cluster, and compares with the lists. It does not list the kinds of known,
-// which are complete lists of the same moment. As with NewCached, an object that differs is read
+// which are complete lists of the same moment, and have the Go type of the objects to compare: an
+// object of another Go type is read by a request of its own. As with NewCached, an object that differs is read
 // again before it is written.
 func NewSnapshot(c client.Client, known ...client.ObjectList) (*Applier, error) {
 	s := newSnapshot(c)
