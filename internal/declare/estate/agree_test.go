@@ -26,9 +26,7 @@ import (
 // that check refuses for a reason that the server also validates. The reasons for which check
 // refuses estates that the server accepts, but that cannot work, are listed.
 func TestWhatCheckCallsGoodIsAccepted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
+	sandbox.EndToEnd(t)
 	server := newDryRunServer(t)
 	for _, c := range agreements {
 		t.Run(c.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestAdopt(t *testing.T) {
 	for step := 3; step <= 7; step++ {
 		t.Run(fmt.Sprintf("killed after step %d and undone", step), func(t *testing.T) {
 			if step != 3 && step != 6 {
-				sandbox.Thorough(t) // two steps, and the tests that kill and complete adoptions, are in `make test`
+				sandbox.Thorough(t) // two steps, and the tests that kill and complete adoptions, are in `make e2e`
 			}
 			c.killAtStep(t, step, adopt()...)
 			c.runCroft(t, "adopt", "tenant", "shop", "--undo", "--yes").expectExit(t, 0)

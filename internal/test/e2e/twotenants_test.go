@@ -15,6 +15,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/operate/apply"
+	"croft.dev/croft/internal/test/sandbox"
 )
 
 // teams are the teams of examples/two-tenants.yaml: the tenant, its pool and the group with
@@ -42,6 +43,7 @@ func startTwoTenants(t *testing.T) *twoTenants {
 }
 
 func TestTwoTenants(t *testing.T) {
+	sandbox.EndToEnd(t)
 	t.Parallel() // it mostly waits
 	c := startTwoTenants(t)
 

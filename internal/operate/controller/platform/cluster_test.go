@@ -18,6 +18,7 @@ type fixture struct{ *operatortest.Fixture }
 // TestPlatform covers the Platform on one control plane. Each subtest leaves the Platform as it
 // found it, but for its administrators.
 func TestPlatform(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := operatortest.Start(t, sandbox.WithControllers)
 	defer f.Operate()()
 	shop := operatortest.NewTenant("shop", "apps")

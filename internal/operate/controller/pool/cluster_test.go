@@ -24,6 +24,7 @@ type fixture struct{ *operatortest.Fixture }
 // TestPool covers pools on one control plane. No subtest depends on another: each has its own
 // pool.
 func TestPool(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := operatortest.Start(t, sandbox.WithControllers)
 	stop := f.Operate()
 	defer func() { stop() }()

@@ -22,6 +22,7 @@ type fixture struct{ *operatortest.Fixture }
 // TestTenant covers the life of tenants on one control plane. No subtest depends on another:
 // each has its own tenants and namespaces.
 func TestTenant(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := operatortest.Start(t, sandbox.WithControllers)
 	stop := f.Operate()
 	defer func() { stop() }()
