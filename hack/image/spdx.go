@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"croft.dev/croft/internal/declare/document"
 )
 
 // bom is the list of modules in a binary.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/thresholds"
 	"croft.dev/croft/internal/declare/wording"
 )
@@ -44,11 +44,11 @@ Files that cannot be read are reported on standard error.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			e, err := files.buildEstate(a.in)
-			var warnings manifest.Problems
+			var warnings document.Problems
 			if e != nil {
 				warnings = e.Warnings
 			}
-			if mistakes := warnings.Without(manifest.SeverityNote); err == nil && strict && len(mistakes) > 0 {
+			if mistakes := warnings.Without(document.SeverityNote); err == nil && strict && len(mistakes) > 0 {
 				err = &reportedBadInput{mistakes}
 			}
 			if output != formatText {

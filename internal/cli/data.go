@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/internal/adoption/consequence"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/operate/apply"
@@ -32,7 +33,7 @@ const (
 	severityNote    = "Note"
 )
 
-// problemData is a manifest.Problem as data.
+// problemData is a document.Problem as data.
 type problemData struct {
 	Severity string `json:"severity"`
 	File     string `json:"file,omitempty"`
@@ -43,7 +44,7 @@ type problemData struct {
 	Message  string `json:"message"`
 }
 
-func toProblemData(problems manifest.Problems, severity string) []problemData {
+func toProblemData(problems document.Problems, severity string) []problemData {
 	all := []problemData{}
 	for _, p := range problems {
 		object := p.Kind
@@ -51,7 +52,7 @@ func toProblemData(problems manifest.Problems, severity string) []problemData {
 			object += "/" + p.Name
 		}
 		severity := severity
-		if p.Severity == manifest.SeverityNote {
+		if p.Severity == document.SeverityNote {
 			severity = severityNote
 		}
 		all = append(all, problemData{severity, p.File, p.Line, p.Path, object, p.Field, p.Message})
@@ -60,8 +61,8 @@ func toProblemData(problems manifest.Problems, severity string) []problemData {
 }
 
 // printCheck prints the problems of files. It returns other errors unchanged.
-func (a *app) printCheck(e *estate.Estate, warnings manifest.Problems, err error, output format) error {
-	var problems manifest.Problems
+func (a *app) printCheck(e *estate.Estate, warnings document.Problems, err error, output format) error {
+	var problems document.Problems
 	var strict *reportedBadInput
 	if err != nil && !errors.As(err, &strict) && !errors.As(err, &problems) {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 )
@@ -36,7 +37,7 @@ func (f *fileFlags) addFlags(c *cobra.Command) {
 // parse reads all files. It reports every problem, not only the first.
 func (f *fileFlags) parse(in io.Reader) (*manifest.Declaration, error) {
 	whole := &manifest.Declaration{Now: time.Now()}
-	var problems manifest.Problems
+	var problems document.Problems
 	for _, name := range f.names {
 		files, err := listFiles(name)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/wording"
 )
 
@@ -102,10 +102,10 @@ func (a *app) runMigrate(ctx context.Context, o migrateOptions) error {
 }
 
 // readSources reads the files, the cluster, or both.
-func (a *app) readSources(ctx context.Context, o migrateOptions) ([]*source.Object, manifest.Problems, error) {
+func (a *app) readSources(ctx context.Context, o migrateOptions) ([]*source.Object, document.Problems, error) {
 	var (
 		all      []*source.Object
-		problems manifest.Problems
+		problems document.Problems
 	)
 	for _, name := range o.names {
 		files, err := listFilesBelow(name)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/declare/quotaplan"
@@ -80,10 +81,10 @@ func (r *listRecorder) List(ctx context.Context, into client.ObjectList, opts ..
 // splitProblems separates problems that the file causes from problems of the cluster's other
 // objects: an object outside of the file that was already invalid does not prevent the file
 // from being applied. Warnings about such objects are dropped here.
-func splitProblems(problems, warnings manifest.Problems, live *manifest.Declaration) (errs, pointedOut manifest.Problems) {
+func splitProblems(problems, warnings document.Problems, live *manifest.Declaration) (errs, pointedOut document.Problems) {
 	type place struct{ kind, name, field string }
 	before := map[place]bool{}
-	if slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Live }) {
+	if slices.ContainsFunc(problems, func(p document.Problem) bool { return p.Live }) {
 		_, already := estate.Build(live)
 		for _, p := range already {
 			before[place{p.Kind, p.Name, p.Field}] = true
@@ -91,7 +92,7 @@ func splitProblems(problems, warnings manifest.Problems, live *manifest.Declarat
 	}
 	for _, p := range problems {
 		if p.Live && before[place{p.Kind, p.Name, p.Field}] {
-			p.Severity = manifest.SeverityWarning
+			p.Severity = document.SeverityWarning
 			pointedOut = append(pointedOut, p)
 			continue
 		}
@@ -106,7 +107,7 @@ func splitProblems(problems, warnings manifest.Problems, live *manifest.Declarat
 }
 
 // printWarnings prints warnings, one a line, in addition to a command's output.
-func (a *app) printWarnings(warnings manifest.Problems) {
+func (a *app) printWarnings(warnings document.Problems) {
 	for _, w := range warnings {
 		printSafely(a.err, "%v\n", w)
 	}

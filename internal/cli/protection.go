@@ -9,14 +9,15 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/consequence"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
 // findProtected returns the deletions of protected tenants, and the removals of their namespaces, that
 // applying the file would request. The API server refuses them, but only after other objects were
 // written.
-func (p *proposal) findProtected(prune bool) manifest.Problems {
-	var all manifest.Problems
+func (p *proposal) findProtected(prune bool) document.Problems {
+	var all document.Problems
 	for i := range p.live.Tenants {
 		t := &p.live.Tenants[i]
 		if !t.Spec.Protect {
@@ -25,7 +26,7 @@ func (p *proposal) findProtected(prune bool) manifest.Problems {
 		n := slices.IndexFunc(p.file.Tenants, func(f v1alpha1.Tenant) bool { return f.Name == t.Name })
 		switch {
 		case n < 0 && prune:
-			all = append(all, manifest.Problem{
+			all = append(all, document.Problem{
 				Kind: manifest.KindTenant, Name: t.Name, Field: "spec.protect", Live: true,
 				Message: "the tenant is protected from deletion: declare it with protect: false, apply the file, and remove the tenant from it afterwards",
 			})

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 )
@@ -112,7 +113,7 @@ func evaluateReadiness(live *manifest.Declaration, objects []client.Object) read
 	for _, o := range live.Networks {
 		states["SecondaryNetwork/"+o.Name] = state{o.Generation, o.Status}
 	}
-	problems := sync.OnceValue(func() manifest.Problems {
+	problems := sync.OnceValue(func() document.Problems {
 		_, all := estate.Build(dropDomainsInForce(live))
 		return all
 	})

@@ -23,7 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/version"
 )
 
@@ -78,7 +78,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	if errors.As(err, &told) {
 		return exitBadInput
 	}
-	var problems manifest.Problems
+	var problems document.Problems
 	if errors.As(err, &problems) {
 		// Each line begins with a file and a line number, which editors recognise.
 		printSafely(errOut, "%v\n", err)

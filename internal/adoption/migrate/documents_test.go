@@ -14,17 +14,17 @@ import (
 	"croft.dev/croft/internal/adoption/migrate"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/migrate/examples anew")
 
 // readAll reads the files of a directory, named by their relative paths.
-func readAll(t testing.TB, dir string) ([]*source.Object, manifest.Problems) {
+func readAll(t testing.TB, dir string) ([]*source.Object, document.Problems) {
 	t.Helper()
 	var (
 		all      []*source.Object
-		problems manifest.Problems
+		problems document.Problems
 	)
 	files := os.DirFS(dir)
 	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {

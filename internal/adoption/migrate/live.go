@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // kinds are the kinds that are read from a cluster, with the preferred versions first.
@@ -54,15 +54,15 @@ func isCalico(o *source.Object) bool { return o.Group() == string(v1alpha1.Calic
 
 // ReadCluster reads a cluster. It skips kinds that the cluster does not have. Each kind that the
 // caller may not list is a problem.
-func ReadCluster(ctx context.Context, c client.Reader) ([]*source.Object, manifest.Problems, error) {
+func ReadCluster(ctx context.Context, c client.Reader) ([]*source.Object, document.Problems, error) {
 	var (
 		all      []*source.Object
-		problems manifest.Problems
+		problems document.Problems
 	)
 	list := func(group string, versions []string, kind string) error {
 		objects, err := listAny(ctx, c, group, versions, kind)
 		if apierrors.IsForbidden(err) {
-			problems = append(problems, manifest.Problem{File: "cluster", Message: fmt.Sprintf(
+			problems = append(problems, document.Problem{File: "cluster", Message: fmt.Sprintf(
 				"you may not list %s of %q, so the result omits them: ask for the right to get and list them", kind, group)})
 			return nil
 		}

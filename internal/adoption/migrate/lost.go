@@ -11,14 +11,14 @@ import (
 	"croft.dev/croft/internal/adoption/migrate/gatekeeper"
 	"croft.dev/croft/internal/adoption/migrate/kubernetes"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // findLostPlacements returns a problem for each object that places pods, or reserves nodes for some
 // pods, without a counterpart in croft.yaml. The readers report such objects with the reason;
 // this function finds the objects that they missed.
-func findLostPlacements(d *draft.Draft, r *Result) manifest.Problems {
-	var all manifest.Problems
+func findLostPlacements(d *draft.Draft, r *Result) document.Problems {
+	var all document.Problems
 	lose := func(o *source.Object, loss string) {
 		if !hasObjectProblem(r.Problems, o) {
 			all = append(all, o.Problem(nil, "%s, and croft.yaml has no equivalent: write it into croft.yaml yourself", loss))
@@ -35,7 +35,7 @@ func findLostPlacements(d *draft.Draft, r *Result) manifest.Problems {
 			lose(n.From, "keeps its nodes for pods that tolerate their taints")
 		}
 	}
-	slices.SortFunc(all, func(a, b manifest.Problem) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b document.Problem) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }
 
@@ -74,14 +74,14 @@ func hasTenants(d *draft.Draft, r *Result, namespaces []string) bool {
 }
 
 // hasObjectProblem reports whether a problem concerns an object.
-func hasObjectProblem(problems manifest.Problems, o *source.Object) bool {
-	return slices.ContainsFunc(problems, func(p manifest.Problem) bool {
+func hasObjectProblem(problems document.Problems, o *source.Object) bool {
+	return slices.ContainsFunc(problems, func(p document.Problem) bool {
 		return p.File == o.File && (p.Path == o.ID() || strings.HasPrefix(p.Path, o.ID()+": "))
 	})
 }
 
 // hasFieldProblem reports whether a problem concerns a field of croft.yaml, or a field below it.
-func hasFieldProblem(problems manifest.Problems, field string) bool {
+func hasFieldProblem(problems document.Problems, field string) bool {
 	field = "croft.yaml: " + field
-	return slices.ContainsFunc(problems, func(p manifest.Problem) bool { return p.Path == field || strings.HasPrefix(p.Path, field+".") })
+	return slices.ContainsFunc(problems, func(p document.Problem) bool { return p.Path == field || strings.HasPrefix(p.Path, field+".") })
 }

@@ -18,7 +18,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate/multus"
 	"croft.dev/croft/internal/adoption/migrate/network"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // Result is the result of a migration.
@@ -33,7 +33,7 @@ type Result struct {
 	// Notes are general remarks.
 	Notes []string
 	// Problems require a decision or correction by the user.
-	Problems manifest.Problems
+	Problems document.Problems
 }
 
 // Count returns the number of values with an outcome.
@@ -49,7 +49,7 @@ func (r *Result) Count(outcome source.Outcome) int {
 
 // Migrate converts objects into an estate. The order matters: readers that define tenants run
 // before readers of their namespaces.
-func Migrate(objects []*source.Object, problems manifest.Problems, o draft.Options) *Result {
+func Migrate(objects []*source.Object, problems document.Problems, o draft.Options) *Result {
 	d := draft.New(objects, o)
 	d.Problems = problems
 	for _, step := range []func(*draft.Draft){
@@ -100,17 +100,17 @@ func buildResult(d *draft.Draft) *Result {
 			r.Findings = append(r.Findings, f)
 		}
 	}
-	slices.SortStableFunc(r.Problems, func(a, b manifest.Problem) int {
+	slices.SortStableFunc(r.Problems, func(a, b document.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return r
 }
 
 // removeDuplicates drops objects that were read twice. If two differ, the first is kept.
-func removeDuplicates(objects []*source.Object) ([]*source.Object, manifest.Problems) {
+func removeDuplicates(objects []*source.Object) ([]*source.Object, document.Problems) {
 	var (
 		kept     []*source.Object
-		problems manifest.Problems
+		problems document.Problems
 		seen     = map[string]*source.Object{}
 	)
 	for _, o := range objects {

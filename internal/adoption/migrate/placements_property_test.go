@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // declaration is a placement in the input: an object places pods of a namespace on a pool.
@@ -79,7 +79,7 @@ func expectPlacements(t *testing.T, r *migrate.Result, declared []declaration) {
 		if ok && (spec.Pool == d.pool || slices.Contains(spec.Pools, d.pool)) {
 			continue
 		}
-		if !slices.ContainsFunc(r.Problems, func(p manifest.Problem) bool {
+		if !slices.ContainsFunc(r.Problems, func(p document.Problem) bool {
 			return p.Path == d.by || strings.HasPrefix(p.Path, d.by+": ") || strings.Contains(p.Message, "omits tenant "+d.namespace+" until")
 		}) {
 			t.Errorf("nothing says that pods of %s no longer run on %s, which %s says", d.namespace, d.pool, d.by)

@@ -18,6 +18,7 @@ import (
 	"croft.dev/croft/internal/adoption/migrate"
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/walls/wall"
@@ -90,7 +91,7 @@ tenants:
 // same compares the fields that the rendered objects contain.
 var isSameJSON = gocmp.Options{
 	cmpopts.EquateEmpty(),
-	cmpopts.IgnoreFields(manifest.Problem{}, "Line"), // of warnings: in the result, defaults are explicit
+	cmpopts.IgnoreFields(document.Problem{}, "Line"), // of warnings: in the result, defaults are explicit
 	gocmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
 	cmpopts.SortSlices(func(a, b v1alpha1.Access) bool {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Group, b.Group), cmp.Compare(a.User, b.User)) < 0

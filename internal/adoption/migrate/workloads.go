@@ -6,13 +6,13 @@ import (
 
 	"croft.dev/croft/internal/adoption/migrate/draft"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // findMisplacedWorkloads returns problems of workloads that select a pool of another tenant: croft
 // refuses their pods, and the pool's taint evicts pods outside of tenants.
-func findMisplacedWorkloads(d *draft.Draft, r *Result) manifest.Problems {
-	var all manifest.Problems
+func findMisplacedWorkloads(d *draft.Draft, r *Result) document.Problems {
+	var all document.Problems
 	for _, o := range d.Objects {
 		if o.Skip || draft.IsRead(o) || o.Namespace == "" {
 			continue

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"croft.dev/croft/internal/cost/money"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/wording"
 )
 
@@ -29,8 +29,8 @@ var (
 // reader reads one file of prices, and collects its problems.
 type reader struct {
 	name     string
-	document *manifest.Document
-	problems manifest.Problems
+	document *document.Document
+	problems document.Problems
 }
 
 // Parse reads the platform's file of prices:
@@ -47,12 +47,12 @@ type reader struct {
 //
 // All of its prices are in its currency. name is the file's name in problems and sources.
 func Parse(name string, data []byte) (*List, error) {
-	documents, problems := manifest.ReadDocuments(name, data)
+	documents, problems := document.Read(name, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	if len(documents) != 1 {
-		return nil, manifest.Problems{{File: name, Message: "must be one document, such as {currency: USD, " +
+		return nil, document.Problems{{File: name, Message: "must be one document, such as {currency: USD, " +
 			"loadBalancerHour: 0.0225}"}}
 	}
 	r := &reader{name: name, document: &documents[0]}
@@ -171,7 +171,7 @@ func (r *reader) checkFields(at []string, fields map[string]any, known ...string
 }
 
 func (r *reader) report(at []string, format string, args ...any) {
-	r.problems = append(r.problems, manifest.Problem{
+	r.problems = append(r.problems, document.Problem{
 		File: r.name, Line: r.document.FindLine(at...), Path: strings.Join(at, "."), Message: fmt.Sprintf(format, args...),
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -16,7 +17,7 @@ import (
 //
 // Without a valid Platform, Build returns nil and never an empty estate, which would be a
 // request to delete everything.
-func Build(d *manifest.Declaration) (*Estate, manifest.Problems) {
+func Build(d *manifest.Declaration) (*Estate, document.Problems) {
 	w := newChecker(d)
 	for _, check := range rules {
 		check(w)

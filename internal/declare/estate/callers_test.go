@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -181,7 +182,7 @@ func TestTenantCallersAreBound(t *testing.T) {
 		newCaller("api", func(o *v1alpha1.TenantCaller) { o.Status = v1alpha1.TenantCallerStatus{} }))
 	check := func(step string, want int, refused string) {
 		t.Helper()
-		var problems manifest.Problems
+		var problems document.Problems
 		if e, problems = Build(d); problems.Err() != nil {
 			t.Fatal(problems)
 		}

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // Estate is the validated whole, from which the walls are built. It shares memory with the
@@ -22,7 +22,7 @@ type Estate struct {
 	Tenants  []*Tenant
 	Networks []*v1alpha1.SecondaryNetwork
 	// Warnings are about accepted values that are most likely mistakes.
-	Warnings manifest.Problems
+	Warnings document.Problems
 }
 
 // Platform is the defaulted Platform.

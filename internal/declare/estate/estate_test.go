@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -22,7 +23,7 @@ const base = `platform:
 `
 
 // parseAndBuild parses and builds one file named croft.yaml.
-func parseAndBuild(content string) (*manifest.Declaration, *Estate, manifest.Problems) {
+func parseAndBuild(content string) (*manifest.Declaration, *Estate, document.Problems) {
 	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	e, more := Build(d)
 	return d, e, append(problems, more...).Sorted()
@@ -39,7 +40,7 @@ func parseValid(t testing.TB, content string) (*manifest.Declaration, *Estate) {
 }
 
 // expectProblems compares problems with the expected lines.
-func expectProblems(t *testing.T, problems manifest.Problems, want ...string) {
+func expectProblems(t *testing.T, problems document.Problems, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), problems.Error()); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

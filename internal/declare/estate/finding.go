@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -13,7 +14,7 @@ type finding struct {
 	at      *field.Path
 	message string
 	// severity is empty for findings that refuse the object.
-	severity manifest.Severity
+	severity document.Severity
 }
 
 func makeFinding(at *field.Path, format string, args ...any) []finding {
@@ -22,12 +23,12 @@ func makeFinding(at *field.Path, format string, args ...any) []finding {
 
 // makeWarning returns a warning, which does not refuse the object.
 func makeWarning(at *field.Path, format string, args ...any) []finding {
-	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityWarning}}
+	return []finding{{at, fmt.Sprintf(format, args...), document.SeverityWarning}}
 }
 
 // makeNote returns a note about a value that is correct.
 func makeNote(at *field.Path, format string, args ...any) []finding {
-	return []finding{{at, fmt.Sprintf(format, args...), manifest.SeverityNote}}
+	return []finding{{at, fmt.Sprintf(format, args...), document.SeverityNote}}
 }
 
 func (w *checker) recordFindings(o manifest.Object, findings []finding) {
@@ -46,7 +47,7 @@ func (w *checker) refuse(o manifest.Object, at *field.Path, format string, args 
 	w.problems = append(w.problems, w.makeProblem(o, finding{at: at, message: fmt.Sprintf(format, args...)}))
 }
 
-func (w *checker) makeProblem(o manifest.Object, f finding) manifest.Problem {
+func (w *checker) makeProblem(o manifest.Object, f finding) document.Problem {
 	at := ""
 	if f.at != nil {
 		at = f.at.String()

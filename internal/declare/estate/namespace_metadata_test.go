@@ -9,6 +9,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/declare/addons"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 )
@@ -17,7 +18,7 @@ import (
 const selfServiceOfOne = "}, selfService: {namespaces: 1"
 
 // parseWithMetadata parses an estate whose defaults and whose tenant shop have the fields.
-func parseWithMetadata(defaults, own string) (*manifest.Declaration, manifest.Problems) {
+func parseWithMetadata(defaults, own string) (*manifest.Declaration, document.Problems) {
 	return manifest.Parse("croft.yaml", []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}, tenantDefaults: {namespace: {`+defaults+`}}}
 pools: {apps: {}}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/declare/wording"
 )
@@ -145,8 +146,8 @@ type checker struct {
 	defaultTemplates []Template
 
 	invalid  map[manifest.Object]bool
-	problems manifest.Problems
-	warnings manifest.Problems
+	problems document.Problems
+	warnings document.Problems
 }
 
 func newChecker(d *manifest.Declaration) *checker {

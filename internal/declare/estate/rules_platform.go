@@ -9,13 +9,14 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
 // checkOnePlatform requires exactly one Platform.
 func checkOnePlatform(w *checker) {
 	if _, refused := w.FindRefused(manifest.ID{Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName}); len(w.Platforms) == 0 && !refused && !w.IsIncomplete() {
-		w.problems = append(w.problems, manifest.Problem{
+		w.problems = append(w.problems, document.Problem{
 			Kind: manifest.KindPlatform, Name: v1alpha1.PlatformName,
 			Message: "is missing; declare the cluster's platform with its clusterName and nodeClass",
 		})

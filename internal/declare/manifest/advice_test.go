@@ -11,13 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
 // parseAndBuild parses and builds one file named croft.yaml.
-func parseAndBuild(content string) manifest.Problems {
+func parseAndBuild(content string) document.Problems {
 	d, problems := manifest.Parse("croft.yaml", []byte(content))
 	_, more := estate.Build(d)
 	return append(problems, more...).Sorted()
@@ -100,7 +101,7 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 			continue
 		}
 		given++
-		var after manifest.Problems
+		var after document.Problems
 		known := before
 		switch last := len(path) - 1; {
 		case !out:
@@ -113,7 +114,7 @@ func followAdvice(t *testing.T, kind string, path []string, value string) int {
 			after = checkField(t, kind, path, nil)
 		}
 		for _, q := range after {
-			already := slices.ContainsFunc(known, func(p manifest.Problem) bool { return p.Field == q.Field && p.Message == q.Message })
+			already := slices.ContainsFunc(known, func(p document.Problem) bool { return p.Field == q.Field && p.Message == q.Message })
 			if slices.ContainsFunc(elsewhere, func(part string) bool { return strings.Contains(q.Message, part) }) {
 				continue
 			}
@@ -145,7 +146,7 @@ func parseValue(t *testing.T, text string) any {
 }
 
 // checkField returns the problems of an object in which one field is set.
-func checkField(t *testing.T, kind string, path []string, value any) manifest.Problems {
+func checkField(t *testing.T, kind string, path []string, value any) document.Problems {
 	t.Helper()
 	base := map[string]map[string]any{
 		manifest.KindPlatform: {"clusterName": "demo", "nodeClass": map[string]any{"kwok": map[string]any{}}},

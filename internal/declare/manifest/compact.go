@@ -4,6 +4,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/wording"
 )
 
@@ -41,17 +42,17 @@ func (r *reader) readSection(kind string, key, body *yaml.Node) {
 	case body.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(body.Content); i += 2 {
 			name := body.Content[i]
-			r.expandEntry(kind, name.Value, name, body.Content[i+1], joinPath(key.Value, name.Value))
+			r.expandEntry(kind, name.Value, name, body.Content[i+1], document.JoinPath(key.Value, name.Value))
 		}
 	case body.ShortTag() != "!!null":
-		r.reportUnreadable(key.Line, key.Value, "must be a mapping from names to their settings, not %s", wording.Describe(decodeNode(body)))
+		r.reportUnreadable(key.Line, key.Value, "must be a mapping from names to their settings, not %s", wording.Describe(document.Decode(body)))
 	}
 }
 
 // expandEntry creates the object of one entry. An entry without a value is an object with all
 // defaults.
 func (r *reader) expandEntry(kind, name string, key, body *yaml.Node, path string) {
-	spec := decodeNode(body)
+	spec := document.Decode(body)
 	if spec == nil {
 		spec = map[string]any{}
 	}

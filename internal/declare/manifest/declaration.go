@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // These are the kinds in a declaration.
@@ -147,8 +148,8 @@ func (d *Declaration) IsIncomplete() bool { return d.partial }
 
 // NewProblem returns a problem of an object, with the position of its field. The field is a path
 // such as spec.pool, or empty for the object as a whole.
-func (d *Declaration) NewProblem(o Object, field, message string) Problem {
-	p := Problem{Kind: o.Kind, Name: o.Name, Field: field, Message: message}
+func (d *Declaration) NewProblem(o Object, field, message string) document.Problem {
+	p := document.Problem{Kind: o.Kind, Name: o.Name, Field: field, Message: message}
 	from := d.origins[o]
 	if from != nil {
 		from.locateProblem(&p)

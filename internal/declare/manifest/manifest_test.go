@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"croft.dev/croft/internal/declare/document"
 )
 
 // base is a valid beginning of croft.yaml; a test's own lines begin on line 7.
@@ -29,7 +31,7 @@ func parseValid(t testing.TB, content string) *Declaration {
 }
 
 // expectProblems compares problems with the expected lines.
-func expectProblems(t *testing.T, problems Problems, want ...string) {
+func expectProblems(t *testing.T, problems document.Problems, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), problems.Error()); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

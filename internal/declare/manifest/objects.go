@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+
+	"croft.dev/croft/internal/declare/document"
 )
 
 // loadObjects replaces the paths of files in the objects of a Tenant or of the Platform's
@@ -47,7 +49,7 @@ func (r *reader) readManifests(path string) ([]any, string) {
 	if err != nil {
 		return nil, err.Error()
 	}
-	documents, problems := ReadDocuments(path, text)
+	documents, problems := document.Read(path, text)
 	switch {
 	case len(problems) > 0:
 		return nil, problems[0].Error()

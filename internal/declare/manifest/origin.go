@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"croft.dev/croft/internal/declare/document"
 )
 
 // origin is the position of an object in a file. It keeps the nodes of the document, so that
@@ -26,7 +28,7 @@ type origin struct {
 
 // locateProblem sets the position of a problem's field. If the field is not written, for example
 // because it is missing, the position is the nearest parent's.
-func (o *origin) locateProblem(p *Problem) {
+func (o *origin) locateProblem(p *document.Problem) {
 	p.File, p.Line = o.file, o.line
 	rest := normalizePath(p.Field)
 	if o.path == "" {
@@ -69,7 +71,7 @@ func followNode(n *yaml.Node, rest string, line int, path string) (int, string) 
 				return line, appendPath(path, rest)
 			}
 			step, line, n = key.Value, key.Line, value
-			path = joinPath(path, step)
+			path = document.JoinPath(path, step)
 		case yaml.SequenceNode:
 			step, _, _ = strings.Cut(rest, ".")
 			i, err := strconv.Atoi(step)
@@ -107,16 +109,4 @@ func appendPath(path, rest string) string {
 		return rest
 	}
 	return path + "." + rest
-}
-
-// joinPath appends a key to a path. A key with dots is quoted.
-func joinPath(path, key string) string {
-	switch {
-	case path == "":
-		return key
-	case strings.ContainsAny(key, ". /[]"):
-		return fmt.Sprintf("%s[%q]", path, key)
-	default:
-		return path + "." + key
-	}
 }

@@ -5,27 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/wording"
 )
-
-// maxSize is the maximum size of a file. An estate of 5,000 tenants is about 1 MiB.
-const maxSize = 10 << 20
 
 // Parse reads croft.yaml in its compact form, a stream of objects, or both in one stream of
 // YAML or JSON documents. Every object is defaulted and checked alone, against the schema in
 // its CustomResourceDefinition. Invalid objects are left out of the Declaration. name is the
 // file's name in problems.
-func Parse(name string, data []byte) (*Declaration, Problems) { return ParseWith(name, data, nil) }
+func Parse(name string, data []byte) (*Declaration, document.Problems) {
+	return ParseWith(name, data, nil)
+}
 
 // ParseWith is like Parse, for a file that may refer to other files, which open reads.
-func ParseWith(name string, data []byte, open Open) (*Declaration, Problems) {
+func ParseWith(name string, data []byte, open Open) (*Declaration, document.Problems) {
 	r := &reader{file: name, open: open, into: &Declaration{}}
 	r.readStream(data)
 	return r.into, r.problems.Sorted()
@@ -37,20 +34,19 @@ type reader struct {
 	// open is nil if no other files can be read.
 	open     Open
 	into     *Declaration
-	problems Problems
+	problems document.Problems
 }
 
 // reportUnreadable reports an error because of which a part of the file, or all of it, cannot be
 // read.
 func (r *reader) reportUnreadable(line int, path, format string, args ...any) {
 	r.into.partial = true
-	r.problems = append(r.problems, Problem{File: r.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, document.Problem{File: r.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) readStream(data []byte) {
-	if len(data) > maxSize {
-		r.reportUnreadable(0, "", "the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?",
-			float64(len(data))/(1<<20), maxSize>>20)
+	if message := document.CheckSize(data); message != "" {
+		r.reportUnreadable(0, "", "%s", message)
 		return
 	}
 	documents := 0
@@ -61,7 +57,8 @@ func (r *reader) readStream(data []byte) {
 			break
 		}
 		if err != nil {
-			r.reportNotYAML(data, err)
+			line, message := document.ExplainSyntax(data, err)
+			r.reportUnreadable(line, "", "%s", message)
 			return
 		}
 		if r.readDocument(&doc) {
@@ -71,21 +68,6 @@ func (r *reader) readStream(data []byte) {
 	if documents == 0 {
 		r.reportUnreadable(0, "", "the file is empty; write a platform, its pools and its tenants")
 	}
-}
-
-// yamlError matches the parser's errors.
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
-
-func (r *reader) reportNotYAML(data []byte, err error) {
-	line, message := 0, err.Error()
-	if match := yamlError.FindStringSubmatch(message); match != nil {
-		line, _ = strconv.Atoi(match[1])
-		message = match[2]
-	}
-	if strings.Contains(message, "cannot start any token") && bytes.ContainsRune(data, '\t') {
-		message += "; YAML is indented with spaces, never with tabs"
-	}
-	r.reportUnreadable(line, "", "not YAML: %s", message)
 }
 
 // readDocument reads one document, and reports whether it has any content.
@@ -100,12 +82,12 @@ func (r *reader) readDocument(doc *yaml.Node) bool {
 	case root.Kind != yaml.MappingNode:
 		what := "a list"
 		if root.Kind == yaml.ScalarNode {
-			what = wording.Describe(decodeScalar(root))
+			what = wording.Describe(document.Decode(root))
 		}
 		r.reportUnreadable(root.Line, "", "a document must be a mapping, such as \"platform: {...}\", not %s", what)
 		return true
 	}
-	if found := simplifyDocument(r.file, doc); len(found) > 0 {
+	if found := document.Simplify(r.file, doc); len(found) > 0 {
 		r.problems = append(r.problems, found...)
 		r.into.partial = true
 	}
@@ -122,7 +104,7 @@ func (r *reader) readDocument(doc *yaml.Node) bool {
 
 // readResource reads one object of a stream.
 func (r *reader) readResource(root *yaml.Node) {
-	declared, _ := decodeNode(root).(map[string]any)
+	declared, _ := document.Decode(root).(map[string]any)
 	kind, version := declared["kind"], declared["apiVersion"]
 	if version != v1alpha1.GroupVersion.String() || !isKind(kind) {
 		r.reportUnreadable(root.Line, "", "croft reads %s of %s, not %s of %s",
@@ -150,7 +132,7 @@ func (r *reader) addObject(kind string, from *origin, issues []issue) {
 	}
 	r.into.recordRefused(ID{kind, from.name}, from)
 	for _, i := range issues {
-		p := Problem{Kind: kind, Name: from.name, Field: i.field, Message: i.message}
+		p := document.Problem{Kind: kind, Name: from.name, Field: i.field, Message: i.message}
 		from.locateProblem(&p)
 		r.problems = append(r.problems, p)
 	}

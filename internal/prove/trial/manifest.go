@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // Manifest is one object in a file.
@@ -29,7 +29,7 @@ type Manifest struct {
 
 	// from is the document with the object, and path the path in it: items and an index for an
 	// object of a List.
-	from *document
+	from *part
 	path []string
 }
 
@@ -126,26 +126,26 @@ func checkFieldTypes(o *unstructured.Unstructured) (field []string, wrong error)
 	return nil, wrong
 }
 
-// document is a part of a file with one object or one List.
-type document struct {
+// part is a piece of a file with one object or one List.
+type part struct {
 	text []byte
 	// linesAbove is the number of lines before the text in the file, and line the line of the
 	// document's first field.
 	linesAbove, line int
 
 	once  sync.Once
-	nodes *manifest.Document
+	nodes *document.Document
 }
 
 // splitDocuments returns the documents of a stream, separated as kubectl separates them.
-func splitDocuments(data []byte) []*document {
-	var all []*document
-	current := &document{}
+func splitDocuments(data []byte) []*part {
+	var all []*part
+	current := &part{}
 	number := 0
 	for line := range bytes.Lines(data) {
 		if rest, ok := bytes.CutPrefix(line, []byte("---")); ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n")) {
 			all = append(all, current.splitJSON()...)
-			current = &document{linesAbove: number}
+			current = &part{linesAbove: number}
 			line = append([]byte("   "), rest...) // the document may begin on this line
 		}
 		number++
@@ -155,27 +155,27 @@ func splitDocuments(data []byte) []*document {
 }
 
 // splitJSON separates consecutive JSON objects, and determines the first line of each.
-func (d *document) splitJSON() []*document {
-	d.line = d.linesAbove + 1
-	for line := range bytes.Lines(d.text) {
+func (p *part) splitJSON() []*part {
+	p.line = p.linesAbove + 1
+	for line := range bytes.Lines(p.text) {
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' && trimmed[0] != '%' {
 			break
 		}
-		d.line++
+		p.line++
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(d.text), []byte("{")) {
-		return []*document{d}
+	if !bytes.HasPrefix(bytes.TrimSpace(p.text), []byte("{")) {
+		return []*part{p}
 	}
-	var all []*document
-	decoder := json.NewDecoder(bytes.NewReader(d.text))
+	var all []*part
+	decoder := json.NewDecoder(bytes.NewReader(p.text))
 	for decoder.More() {
 		var object json.RawMessage
 		if decoder.Decode(&object) != nil {
-			return []*document{d} // YAML that begins with a brace, or invalid
+			return []*part{p} // YAML that begins with a brace, or invalid
 		}
 		start := int(decoder.InputOffset()) - len(object)
-		above := d.linesAbove + bytes.Count(d.text[:start], []byte("\n"))
-		all = append(all, &document{text: object, linesAbove: above, line: above + 1})
+		above := p.linesAbove + bytes.Count(p.text[:start], []byte("\n"))
+		all = append(all, &part{text: object, linesAbove: above, line: above + 1})
 	}
 	return all
 }
@@ -185,19 +185,19 @@ var parserLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: 
 
 // decodeContent returns the document as kubectl decodes it, with whole numbers as int64, or nil if it
 // is empty. An error begins with the line.
-func (d *document) decodeContent() (map[string]any, error) {
-	text, err := yaml.YAMLToJSON(d.text)
+func (p *part) decodeContent() (map[string]any, error) {
+	text, err := yaml.YAMLToJSON(p.text)
 	if err != nil {
-		line, message := d.line, err.Error()
+		line, message := p.line, err.Error()
 		if match := parserLine.FindStringSubmatch(message); match != nil {
 			message = message[len(match[0]):]
 			if n, err := strconv.Atoi(match[1]); err == nil {
-				line = d.linesAbove + n
+				line = p.linesAbove + n
 			}
 		}
-		if before, _, ok := bytes.Cut(d.text, []byte("{{")); ok {
-			if line == d.line {
-				line = d.linesAbove + 1 + bytes.Count(before, []byte("\n"))
+		if before, _, ok := bytes.Cut(p.text, []byte("{{")); ok {
+			if line == p.line {
+				line = p.linesAbove + 1 + bytes.Count(before, []byte("\n"))
 			}
 			message += "; render templates first, such as with helm template"
 		}
@@ -205,7 +205,7 @@ func (d *document) decodeContent() (map[string]any, error) {
 	}
 	var content any
 	if err := utiljson.Unmarshal(text, &content); err != nil {
-		return nil, fmt.Errorf("%d: %w", d.line, err)
+		return nil, fmt.Errorf("%d: %w", p.line, err)
 	}
 	switch content := content.(type) {
 	case nil:
@@ -216,22 +216,22 @@ func (d *document) decodeContent() (map[string]any, error) {
 		}
 		return content, nil
 	case []any:
-		return nil, fmt.Errorf("%d: this is a list, and not a Kubernetes object: write a document for each object, or kind: List", d.line)
+		return nil, fmt.Errorf("%d: this is a list, and not a Kubernetes object: write a document for each object, or kind: List", p.line)
 	default:
-		return nil, fmt.Errorf("%d: this is not a Kubernetes object: write apiVersion, kind and metadata", d.line)
+		return nil, fmt.Errorf("%d: this is not a Kubernetes object: write apiVersion, kind and metadata", p.line)
 	}
 }
 
 // findLine returns the line of a field. It parses the document again on the first call, because
 // most documents never need a line.
-func (d *document) findLine(path []string) int {
-	d.once.Do(func() {
-		if found, _ := manifest.ReadDocuments("", d.text); len(found) > 0 {
-			d.nodes = &found[0]
+func (p *part) findLine(path []string) int {
+	p.once.Do(func() {
+		if found, _ := document.Read("", p.text); len(found) > 0 {
+			p.nodes = &found[0]
 		}
 	})
-	if d.nodes == nil {
-		return d.line
+	if p.nodes == nil {
+		return p.line
 	}
-	return d.nodes.FindLine(path...) + d.linesAbove
+	return p.nodes.FindLine(path...) + p.linesAbove
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/test/sandbox"
 )
 
@@ -139,7 +139,7 @@ func TestChartIsInstall(t *testing.T) {
 // that only Helm reads.
 func parseChartObjects(t testing.TB, stream string) map[string]*unstructured.Unstructured {
 	t.Helper()
-	documents, problems := manifest.ReadDocuments("", []byte(stream))
+	documents, problems := document.Read("", []byte(stream))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/rules/admissionpolicy"
 	"croft.dev/croft/internal/walls/wall/network"
@@ -104,7 +104,7 @@ func extractArchive(t testing.TB, archive, to string) {
 // apply recognises tenants' namespaces.
 func parseObjects(t testing.TB, stream string) []client.Object {
 	t.Helper()
-	documents, problems := manifest.ReadDocuments("", []byte(stream))
+	documents, problems := document.Read("", []byte(stream))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -33,6 +33,7 @@ func (f failing) Errorf(format string, args ...any) { f.failures <- fmt.Sprintf(
 // response that its resource version has expired. It fails if an event in between is missed, or
 // if the second does not fail the watching test.
 func TestWatch(t *testing.T) {
+	EndToEnd(t)
 	c := Start(t, Options{Components: APIOnly})
 	transport, err := rest.TransportFor(c.Config)
 	if err != nil {

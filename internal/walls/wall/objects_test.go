@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/rules/rulefile"
@@ -137,7 +138,7 @@ func cloneMap(t *testing.T, m map[string]any) map[string]any {
 }
 
 // declareObject returns the problems of an estate in which the tenant shop declares an object.
-func declareObject(t *testing.T, platform, tenant map[string]any, object any) manifest.Problems {
+func declareObject(t *testing.T, platform, tenant map[string]any, object any) document.Problems {
 	t.Helper()
 	tenant["objects"], tenant["pool"] = []any{object}, "apps"
 	platform["clusterName"], platform["nodeClass"] = "demo", map[string]any{"kwok": map[string]any{}}

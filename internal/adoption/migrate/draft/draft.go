@@ -12,7 +12,7 @@ import (
 
 	"croft.dev/croft/api/v1alpha1"
 	"croft.dev/croft/internal/adoption/migrate/source"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // Options are the user's settings in addition to the input.
@@ -69,7 +69,7 @@ type Draft struct {
 	// leftOut are the comments about fields that are left out of croft.yaml.
 	leftOut  []string
 	Notes    []string
-	Problems manifest.Problems
+	Problems document.Problems
 }
 
 // Pool is a pool under construction.
@@ -236,5 +236,5 @@ func (d *Draft) AddNote(format string, args ...any) {
 // ReportMissing reports a field of croft.yaml for which the input has no value.
 func (d *Draft) ReportMissing(path, format string, args ...any) {
 	d.Reported[path] = true
-	d.Problems = append(d.Problems, manifest.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
+	d.Problems = append(d.Problems, document.Problem{Path: "croft.yaml: " + path, Message: fmt.Sprintf(format, args...)})
 }

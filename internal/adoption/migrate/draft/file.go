@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 )
@@ -92,16 +93,16 @@ func dropEmpty(content map[string]any, keys ...string) {
 }
 
 // Declaration parses the file as croft does.
-func (f *File) Declaration() (*manifest.Declaration, manifest.Problems) {
+func (f *File) Declaration() (*manifest.Declaration, document.Problems) {
 	data, err := f.YAML()
 	if err != nil {
-		return &manifest.Declaration{}, manifest.Problems{{File: "croft.yaml", Message: err.Error()}}
+		return &manifest.Declaration{}, document.Problems{{File: "croft.yaml", Message: err.Error()}}
 	}
 	return manifest.Parse("croft.yaml", data)
 }
 
 // Problems returns the problems that croft check reports for the file.
-func (f *File) Problems() manifest.Problems {
+func (f *File) Problems() document.Problems {
 	d, problems := f.Declaration()
 	_, more := estate.Build(d)
 	return append(problems, more...)
@@ -109,10 +110,10 @@ func (f *File) Problems() manifest.Problems {
 
 // DropRefused omits objects that croft check would refuse, until only problems of the platform
 // remain. It returns the problems that were not reported before.
-func (f *File) DropRefused(reported map[string]bool) manifest.Problems {
-	var problems manifest.Problems
+func (f *File) DropRefused(reported map[string]bool) document.Problems {
+	var problems document.Problems
 	for {
-		var refused manifest.Problems
+		var refused document.Problems
 		progress := false
 		for _, p := range f.Problems() {
 			if f.omitObject(p) {
@@ -132,13 +133,13 @@ func (f *File) DropRefused(reported map[string]bool) manifest.Problems {
 
 // relocateProblem removes the file and the line of a problem, since the file is not written yet, and adds
 // croft.yaml to its path.
-func relocateProblem(p manifest.Problem) manifest.Problem {
+func relocateProblem(p document.Problem) document.Problem {
 	p.File, p.Line = "", 0
 	p.Path = "croft.yaml: " + p.Path
 	return p
 }
 
-func (f *File) omitObject(p manifest.Problem) bool {
+func (f *File) omitObject(p document.Problem) bool {
 	switch p.Kind {
 	case "Pool":
 		return removeEntry(f, f.Pools, "pool", p)
@@ -150,7 +151,7 @@ func (f *File) omitObject(p manifest.Problem) bool {
 	return false
 }
 
-func removeEntry[T any](f *File, from map[string]T, kind string, p manifest.Problem) bool {
+func removeEntry[T any](f *File, from map[string]T, kind string, p document.Problem) bool {
 	spec, ok := from[p.Name]
 	if !ok {
 		return false

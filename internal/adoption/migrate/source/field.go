@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // Field is a set or unset field of an object. Its outcome applies to everything in it without
@@ -31,7 +31,7 @@ func (f Field) Value() any { return f.value }
 func (f Field) WithValue(value any) Field { return Field{f.object, f.path, value, true} }
 
 // Problem returns a problem of the field, with its location in the input.
-func (f Field) Problem(format string, args ...any) manifest.Problem {
+func (f Field) Problem(format string, args ...any) document.Problem {
 	return f.object.Problem(f.path, format, args...)
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // Object is an object of the input, or a values file, with the outcome of each of its fields.
@@ -76,8 +76,8 @@ func (o *Object) Root() Field { return Field{object: o, value: o.Content, found:
 func (o *Object) At(keys ...string) Field { return o.Root().At(keys...) }
 
 // Problem returns a problem of a field, with its location in the input.
-func (o *Object) Problem(path []string, format string, args ...any) manifest.Problem {
-	p := manifest.Problem{File: o.File, Path: o.ID(), Message: fmt.Sprintf(format, args...)}
+func (o *Object) Problem(path []string, format string, args ...any) document.Problem {
+	p := document.Problem{File: o.File, Path: o.ID(), Message: fmt.Sprintf(format, args...)}
 	if len(path) > 0 {
 		p.Path += ": " + FieldPath(path)
 	}
@@ -89,8 +89,8 @@ func (o *Object) Problem(path []string, format string, args ...any) manifest.Pro
 
 // Parse parses the documents of one file. It returns a problem for each invalid document, and
 // all valid objects.
-func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
-	documents, problems := manifest.ReadDocuments(file, data)
+func Parse(file string, data []byte) ([]*Object, document.Problems) {
+	documents, problems := document.Read(file, data)
 	var all []*Object
 	for i := range documents {
 		d := &documents[i]
@@ -99,13 +99,13 @@ func Parse(file string, data []byte) ([]*Object, manifest.Problems) {
 		problems = append(problems, wrong...)
 	}
 	if len(documents) == 0 && len(problems) == 0 {
-		problems = append(problems, manifest.Problem{File: file, Message: "the file is empty; omit it, or name the right one"})
+		problems = append(problems, document.Problem{File: file, Message: "the file is empty; omit it, or name the right one"})
 	}
 	return all, problems
 }
 
 // parseDocument returns the object of one document, or the objects of a List.
-func parseDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, manifest.Problems) {
+func parseDocument(file string, number int, content map[string]any, line func(...string) int) ([]*Object, document.Problems) {
 	o := NewObject(content)
 	o.File, o.Document, o.line = file, number, line
 	if items, ok := content["items"].([]any); ok && strings.HasSuffix(o.Kind, "List") {
@@ -115,9 +115,9 @@ func parseDocument(file string, number int, content map[string]any, line func(..
 	case o.Kind == "" && o.APIVersion == "" && isValues(content):
 		o.Kind = KindValues
 	case o.Kind == "" && o.APIVersion == "" && isCompact(content):
-		return nil, manifest.Problems{{File: file, Line: line(), Message: "this is already a croft.yaml: omit it, and add the result of the other files to it"}}
+		return nil, document.Problems{{File: file, Line: line(), Message: "this is already a croft.yaml: omit it, and add the result of the other files to it"}}
 	case o.Kind == "" || o.APIVersion == "":
-		return nil, manifest.Problems{{File: file, Line: line(), Message: fmt.Sprintf(
+		return nil, document.Problems{{File: file, Line: line(), Message: fmt.Sprintf(
 			"document %d is neither an object, with apiVersion and kind, nor a values file with nodePools or tenants; omit it", number)}}
 	}
 	return []*Object{o}, nil
@@ -134,9 +134,9 @@ func NewObject(content map[string]any) *Object {
 	return o
 }
 
-func splitList(list *Object, items []any) ([]*Object, manifest.Problems) {
+func splitList(list *Object, items []any) ([]*Object, document.Problems) {
 	var all []*Object
-	var problems manifest.Problems
+	var problems document.Problems
 	for i, item := range items {
 		content, ok := item.(map[string]any)
 		if !ok {

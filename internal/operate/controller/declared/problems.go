@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/manifest"
 )
 
@@ -12,7 +13,7 @@ import (
 type objectProblem struct {
 	uid        types.UID
 	generation int64
-	problem    manifest.Problem
+	problem    document.Problem
 }
 
 // addProblems adds an entry's problems to all.

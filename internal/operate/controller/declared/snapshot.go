@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 )
@@ -39,7 +40,7 @@ type Entry[T any] struct {
 	// there is no Platform.
 	Value *T
 	// Problems are the reasons why the object is invalid.
-	Problems manifest.Problems
+	Problems document.Problems
 	// Users are the sorted names of the objects that refer to this one. Only pools and
 	// secondary networks have users.
 	Users []string
@@ -101,7 +102,7 @@ type identity struct{ kind, name string }
 // buildSnapshot checks a declaration as a whole. compare sets the revisions later.
 func buildSnapshot(d *manifest.Declaration) *Snapshot {
 	built, problems := estate.Build(d)
-	of := map[identity]manifest.Problems{}
+	of := map[identity]document.Problems{}
 	for _, p := range problems {
 		id := identity{p.Kind, p.Name}
 		of[id] = append(of[id], p)

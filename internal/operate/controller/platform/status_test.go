@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/operate/controller/status"
 )
 
@@ -22,14 +22,14 @@ func TestStatus(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no"))
 	for _, test := range []struct {
 		name     string
-		problems manifest.Problems
+		problems document.Problems
 		engine   engine
 		err      error
 		ready    metav1.ConditionStatus
 		reason   string
 		progress string
 	}{
-		{"invalid", manifest.Problems{{Message: "no"}}, ready, nil, metav1.ConditionFalse, v1alpha1.ReasonInvalid, v1alpha1.ConditionStalled},
+		{"invalid", document.Problems{{Message: "no"}}, ready, nil, metav1.ConditionFalse, v1alpha1.ReasonInvalid, v1alpha1.ConditionStalled},
 		{"no engine", nil, engine{reason: v1alpha1.ReasonEngineMissing}, nil, metav1.ConditionFalse, v1alpha1.ReasonEngineMissing, v1alpha1.ConditionStalled},
 		{"an unsafe engine", nil, engine{reason: v1alpha1.ReasonEngineUnsafe}, nil, metav1.ConditionFalse, v1alpha1.ReasonEngineUnsafe, v1alpha1.ConditionStalled},
 		{"another engine", nil, engine{reason: v1alpha1.ReasonSwitchingEngine}, nil, metav1.ConditionFalse, v1alpha1.ReasonSwitchingEngine, v1alpha1.ConditionReconciling},

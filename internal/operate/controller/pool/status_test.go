@@ -17,8 +17,8 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
-	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/operate/controller/declared"
 )
 
@@ -53,7 +53,7 @@ func TestComputeStatus(t *testing.T) {
 		},
 		{
 			"invalid", func(s *observation) {
-				s.applied, s.entry.Problems = false, manifest.Problems{{Field: "spec.limits", Message: "too low"}}
+				s.applied, s.entry.Problems = false, document.Problems{{Field: "spec.limits", Message: "too low"}}
 			},
 			conditions{accepted: "False Invalid spec.limits: too low", applied: "", ready: "False Invalid spec.limits: too low"}, stalled,
 		},

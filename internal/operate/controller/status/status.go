@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 )
 
 // longest is the maximum length of a message, in bytes. The API allows eight times as much,
@@ -36,7 +36,7 @@ func Set(s *v1alpha1.Status, generation int64, condition string, holds metav1.Co
 }
 
 // Accept sets Accepted, and reports whether it is True.
-func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems manifest.Problems) bool {
+func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems document.Problems) bool {
 	switch {
 	case !hasPlatform:
 		Set(s, generation, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNoPlatform,
@@ -52,7 +52,7 @@ func Accept(s *v1alpha1.Status, generation int64, hasPlatform bool, problems man
 }
 
 // formatProblems omits the object's own name, which is displayed next to the message.
-func formatProblems(problems manifest.Problems) string {
+func formatProblems(problems document.Problems) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
 		lines[i] = p.Message

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"croft.dev/croft/api/v1alpha1"
-	"croft.dev/croft/internal/declare/manifest"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/operate/controller/status"
 )
 
@@ -44,11 +44,11 @@ func TestSum(t *testing.T) {
 }
 
 func TestAccept(t *testing.T) {
-	problems := manifest.Problems{{Field: "spec.pool", Message: "there is no pool x"}, {Message: "and more"}}
+	problems := document.Problems{{Field: "spec.pool", Message: "there is no pool x"}, {Message: "and more"}}
 	for _, test := range []struct {
 		name           string
 		platform       bool
-		problems       manifest.Problems
+		problems       document.Problems
 		accepted       bool
 		reason, report string
 	}{

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"croft.dev/croft/api/v1alpha1"
+	"croft.dev/croft/internal/declare/document"
 	"croft.dev/croft/internal/declare/estate"
-	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/operate/apply"
 	"croft.dev/croft/internal/operate/controller/declared"
 )
@@ -84,7 +84,7 @@ func TestComputeStatus(t *testing.T) {
 		{
 			"invalid", func(s *observation) {
 				s.applied, s.enforced, s.entry.Value = false, false, nil
-				s.entry.Problems = manifest.Problems{{Field: "spec.pool", Message: "there is no pool x"}}
+				s.entry.Problems = document.Problems{{Field: "spec.pool", Message: "there is no pool x"}}
 			},
 			conditions{accepted: "False Invalid spec.pool: there is no pool x", applied: "", ready: "False Invalid spec.pool: there is no pool x"}, nil, stalled,
 		},
@@ -223,7 +223,7 @@ func TestComputeStatusFields(t *testing.T) {
 	check("valid")
 	s := newObservation()
 	s.applied, s.enforced = false, false
-	s.entry = declared.Entry[estate.Tenant]{Problems: manifest.Problems{{Message: "wrong"}}}
+	s.entry = declared.Entry[estate.Tenant]{Problems: document.Problems{{Message: "wrong"}}}
 	s.computeStatus(tenant)
 	check("invalid")
 }

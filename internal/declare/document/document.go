@@ -1,14 +1,49 @@
-package manifest
+// Package document reads files of YAML or JSON documents of any content, with the line of each
+// field, and formats the problems that are found in them. Package manifest reads croft's own
+// objects.
+//
+// It does no I/O: the callers read files.
+package document
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+// maxSize is the maximum size of a file. An estate of 5,000 tenants is about 1 MiB.
+const maxSize = 10 << 20
+
+// CheckSize returns the problem of a file that is too large, or "".
+func CheckSize(data []byte) string {
+	if len(data) <= maxSize {
+		return ""
+	}
+	return fmt.Sprintf("the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?", float64(len(data))/(1<<20), maxSize>>20)
+}
+
+// yamlError matches the parser's errors.
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// ExplainSyntax returns the line and the message of an error of the YAML parser. The line is 0 if
+// the error names none.
+func ExplainSyntax(data []byte, err error) (line int, message string) {
+	message = err.Error()
+	if match := yamlError.FindStringSubmatch(message); match != nil {
+		line, _ = strconv.Atoi(match[1])
+		message = match[2]
+	}
+	if strings.Contains(message, "cannot start any token") && bytes.ContainsRune(data, '\t') {
+		message += "; YAML is indented with spaces, never with tabs"
+	}
+	return line, "not YAML: " + message
+}
 
 // Document is one document of a file of any kind, for commands that read other tools' files.
 type Document struct {
@@ -52,12 +87,11 @@ func findChild(n *yaml.Node, step string) (value *yaml.Node, line int) {
 	return nil, 0
 }
 
-// ReadDocuments reads a file of YAML or JSON documents of any content. An invalid document is a
+// Read reads a file of YAML or JSON documents of any content. An invalid document is a
 // problem, and the others are returned nevertheless.
-func ReadDocuments(name string, data []byte) ([]Document, Problems) {
-	if len(data) > maxSize {
-		return nil, Problems{{File: name, Message: fmt.Sprintf(
-			"the file has %.1f MiB, and croft reads no more than %d MiB; is this the right file?", float64(len(data))/(1<<20), maxSize>>20)}}
+func Read(name string, data []byte) ([]Document, Problems) {
+	if message := CheckSize(data); message != "" {
+		return nil, Problems{{File: name, Message: message}}
 	}
 	var (
 		all      []Document
@@ -105,8 +139,10 @@ func beginsDocument(line []byte) bool {
 // decodeDocuments returns the documents of one part: more than one only if JSON documents follow one
 // another.
 func (p part) decodeDocuments(name string) ([]Document, Problems) {
-	r := &reader{file: name, into: &Declaration{}}
-	var all []Document
+	var (
+		all      []Document
+		problems Problems
+	)
 	for decoder := yaml.NewDecoder(bytes.NewReader(p.text)); ; {
 		var doc yaml.Node
 		err := decoder.Decode(&doc)
@@ -114,28 +150,29 @@ func (p part) decodeDocuments(name string) ([]Document, Problems) {
 			break
 		}
 		if err != nil {
-			r.reportNotYAML(p.text, err)
+			line, message := ExplainSyntax(p.text, err)
+			problems = append(problems, Problem{File: name, Line: line, Message: message})
 			break
 		}
 		if len(doc.Content) == 0 || doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].ShortTag() == "!!null" {
 			continue
 		}
 		if doc.Content[0].Kind != yaml.MappingNode {
-			r.reportUnreadable(doc.Content[0].Line, "", "a document must be a mapping, such as an object with its apiVersion and kind")
+			problems = append(problems, Problem{File: name, Line: doc.Content[0].Line, Message: "a document must be a mapping, such as an object with its apiVersion and kind"})
 			continue
 		}
-		r.problems = append(r.problems, simplifyDocument(name, &doc)...)
+		problems = append(problems, Simplify(name, &doc)...)
 		if len(doc.Content) == 0 {
 			continue // refused as a whole
 		}
 		root := doc.Content[0]
-		content, _ := decodeNode(root).(map[string]any)
+		content, _ := Decode(root).(map[string]any)
 		all = append(all, Document{Content: content, Start: root.Line + p.linesAbove, root: root, linesAbove: p.linesAbove})
 	}
-	for i := range r.problems {
-		if r.problems[i].Line > 0 {
-			r.problems[i].Line += p.linesAbove
+	for i := range problems {
+		if problems[i].Line > 0 {
+			problems[i].Line += p.linesAbove
 		}
 	}
-	return all, r.problems
+	return all, problems
 }

@@ -1,4 +1,4 @@
-package manifest
+package document
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 // lines of aliases to aliases can expand to more values than fit into memory.
 const maxAliased = 1_000_000
 
-// simplifyDocument reduces the nodes of one document to mappings, sequences and scalars, so that later
+// Simplify reduces the nodes of one document to mappings, sequences and scalars, so that later
 // code need not support YAML's other features: aliases are replaced by their values, merge keys
 // by their entries, and keys are unique. Errors are reported, and their nodes are left out.
-func simplifyDocument(file string, doc *yaml.Node) Problems {
+func Simplify(file string, doc *yaml.Node) Problems {
 	s := simplifier{file: file, sizes: map[*yaml.Node]int{}}
 	if size := s.simplifyNode(doc, nil); len(s.sizes) > 0 && max(size, s.merged) > maxAliased {
 		s.reportProblem(doc, nil, "the aliases in this document expand to more than %d values; write the values without aliases", maxAliased)
@@ -55,7 +55,7 @@ func (t *trail) String() string {
 	if t.key == "" {
 		return fmt.Sprintf("%s[%d]", t.up, t.index)
 	}
-	return joinPath(t.up.String(), t.key)
+	return JoinPath(t.up.String(), t.key)
 }
 
 // simplifyNode simplifies a node and everything in it, and returns the number of its values.
@@ -179,19 +179,19 @@ func (s *simplifier) checkTag(n *yaml.Node, path *trail) {
 	}
 }
 
-// decodeNode converts a simplified node to the value that encoding/json would decode.
-func decodeNode(n *yaml.Node) any {
+// Decode converts a simplified node to the value that encoding/json would decode.
+func Decode(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			m[n.Content[i].Value] = decodeNode(n.Content[i+1])
+			m[n.Content[i].Value] = Decode(n.Content[i+1])
 		}
 		return m
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			list[i] = decodeNode(item)
+			list[i] = Decode(item)
 		}
 		return list
 	default:
@@ -218,5 +218,17 @@ func decodeScalar(n *yaml.Node) any {
 		return v
 	default:
 		return n.Value
+	}
+}
+
+// JoinPath appends a key to a path. A key with dots is quoted.
+func JoinPath(path, key string) string {
+	switch {
+	case path == "":
+		return key
+	case strings.ContainsAny(key, ". /[]"):
+		return fmt.Sprintf("%s[%q]", path, key)
+	default:
+		return path + "." + key
 	}
 }

@@ -1,14 +1,14 @@
-package manifest
+package document
 
 import (
 	"strings"
 	"testing"
 )
 
-// TestDocuments expects an invalid document not to affect the others, and line numbers relative
+// TestRead expects an invalid document not to affect the others, and line numbers relative
 // to the file.
-func TestDocuments(t *testing.T) {
-	documents, problems := ReadDocuments("f.yaml", []byte("a: 1\n---\nb: [\n---\n# a comment\nc:\n- d: x\n--- \n---\n{\"e\": 1}\n"))
+func TestRead(t *testing.T) {
+	documents, problems := Read("f.yaml", []byte("a: 1\n---\nb: [\n---\n# a comment\nc:\n- d: x\n--- \n---\n{\"e\": 1}\n"))
 	if len(documents) != 3 {
 		t.Fatalf("there are %d documents", len(documents))
 	}
