@@ -239,7 +239,7 @@ race: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests in which se
 	@hack/test.sh -only-race $(RACED)
 
 .PHONY: e2e
-e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, which `make test` leaves out: a control plane for each
+e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests that `make test` leaves out: end-to-end tests, a control plane for each, and those of the sandbox
 	@hack/test.sh -only-e2e $(RACED)
 
 .PHONY: verify

@@ -2,7 +2,8 @@
 # Runs the tests, those of the named packages with the race detector, and prints at the end
 # how long each step and the slowest tests took. `make test` names none; `make race` runs no
 # others (-only-race); `make e2e` runs the end-to-end tests of all but them (-only-e2e), those
-# that call sandbox.EndToEnd; `make test-all` runs all, with CROFT_TEST_ALL=1.
+# that call sandbox.EndToEnd, and the tests of the sandbox, which end-to-end tests use; `make
+# test-all` runs all, with CROFT_TEST_ALL=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,6 +46,13 @@ finish() {
 # collections, as in the sandbox's components. The limit bounds each process' memory.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 
+# The package that links the components has no tests, and all of Kubernetes below it:
+# compiling that for the race detector would take ten minutes; the others take four.
+test_sandbox() {
+  mapfile -t packages < <(cd sandbox && go list ./internal/... | grep -v '/internal/run$')
+  in=sandbox tests sandbox ${CROFT_TEST_ALL:+-race} -timeout 60m "${packages[@]}"
+}
+
 # packages lists those that patterns match, one in each line; for no patterns, none.
 packages() { if (($#)); then go list "$@"; fi; }
 if [ -n "$only" ]; then export CROFT_TEST_E2E=1; fi
@@ -53,6 +61,7 @@ if [ "$only" = -only-e2e ]; then
   names=$(cut -d ' ' -f 2 <<<"$found" | paste -sd '|')
   mapfile -t rest < <(cut -d ' ' -f 1 <<<"$found" | sort -u | xargs go list | grep -vxF -f <(packages "${raced[@]}"))
   step 'end-to-end tests' tests e2e -timeout 60m -run "^($names)\$" "${rest[@]}"
+  step 'tests of the sandbox' test_sandbox
   finish
 fi
 if ((${#raced[@]})); then
@@ -63,7 +72,7 @@ fi
 if [ "$only" = -only-race ]; then finish; fi
 # The packages that wait longest for a control plane begin first, and one package more than there
 # are cores runs at once: waiting leaves a core to the others.
-mapfile -t rest < <({ packages ./internal/test/e2e ./internal/prove/verify ./internal/cli ./internal/operate/...; packages ./...; } |
+mapfile -t rest < <({ packages ./internal/prove/verify ./internal/cli ./internal/operate/operator ./internal/operate/apply; packages ./...; } |
   awk '!seen[$0]++' | grep -vxF -f <(packages "${raced[@]}"))
 # The mutants come last, with both cores to themselves. With TestWallsHold, they include the tests without a cluster,
 # which are for quick runs after a change of a rule.
@@ -74,11 +83,5 @@ mutants() {
   echo 'each mutant and the tests that detected it: bin/mutants.log'
 }
 step 'mutation tests: each part of the walls is removed once' mutants
-# The package that links the components has no tests, and all of Kubernetes below it:
-# compiling that for the race detector would take ten minutes; the others take four.
-sandboxed() {
-  mapfile -t packages < <(cd sandbox && go list ./internal/... | grep -v '/internal/run$')
-  in=sandbox tests sandbox ${CROFT_TEST_ALL:+-race} -timeout 60m "${packages[@]}"
-}
-step 'tests of the sandbox' sandboxed
+if [ -n "${CROFT_TEST_ALL:-}" ]; then step 'tests of the sandbox' test_sandbox; fi
 finish
