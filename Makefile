@@ -229,7 +229,7 @@ RACED     := ./internal/operate/controller/... ./internal/operate/operator/opera
 RACED_ALL := $(RACED) ./internal/operate/operator ./internal/cli ./internal/test/sandbox
 
 .PHONY: test
-test: build $(BIN)/gotestsum $(BIN)/openid-provider ## What a commit is trusted for: unit and integration tests, mutants
+test: build $(BIN)/gotestsum $(BIN)/openid-provider ## Unit tests, and tests of every rule and command on real API servers
 	@hack/test.sh
 
 # The race detector compiles all of Kubernetes' client and API server once more. That takes
@@ -238,15 +238,19 @@ test: build $(BIN)/gotestsum $(BIN)/openid-provider ## What a commit is trusted 
 race: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests in which several things happen at once with the race detector
 	@hack/test.sh -only-race $(RACED)
 
+.PHONY: mutants
+mutants: build ## Remove each part of the walls once: some attack must detect each removal
+	@hack/test.sh -only-mutants
+
 .PHONY: e2e
-e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the tests that `make test` leaves out: end-to-end tests, a control plane for each, and those of the sandbox
+e2e: build $(BIN)/gotestsum $(BIN)/openid-provider ## Run the end-to-end tests, a control plane for each, and the tests of tools: the sandbox, and hack
 	@hack/test.sh -only-e2e $(RACED)
 
 .PHONY: verify
 verify: lint generated prose ## Check what is not tested: lint, that generated files are current, plain English
 
 .PHONY: test-all
-test-all: build gatekeeper flux karpenter-aws cni nodes browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/cyclonus $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
+test-all: build gatekeeper flux karpenter-aws cni nodes browser helm krew image promtool etcd $(BIN)/gator $(BIN)/calico-selector $(BIN)/cyclonus $(BIN)/gotestsum $(BIN)/openid-provider lint-all generated ## All tests: those of `make test`, `make mutants`, `make race` and `make e2e`, lint, and AWS, Gatekeeper, the dialects of network policies, growth
 	@CROFT_TEST_ALL=1 hack/test.sh $(RACED_ALL)
 
 .PHONY: model

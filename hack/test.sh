@@ -2,13 +2,13 @@
 # Runs the tests, those of the named packages with the race detector, and prints at the end
 # how long each step and the slowest tests took. `make test` names none; `make race` runs no
 # others (-only-race); `make e2e` runs the end-to-end tests of all but them (-only-e2e), those
-# that call sandbox.EndToEnd, and the tests of the sandbox, which end-to-end tests use; `make
-# test-all` runs all, with CROFT_TEST_ALL=1.
+# that call sandbox.EndToEnd, and the tests of tools: the sandbox, and hack; `make mutants` runs
+# the mutation tests (-only-mutants); `make test-all` runs all, with CROFT_TEST_ALL=1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 only=''
-case ${1:-} in -only-race | -only-e2e) only=$1 && shift ;; esac
+case ${1:-} in -only-race | -only-e2e | -only-mutants) only=$1 && shift ;; esac
 raced=("$@")
 logs=bin/tests
 rm -rf "$logs" && mkdir -p "$logs"
@@ -46,6 +46,14 @@ finish() {
 # collections, as in the sandbox's components. The limit bounds each process' memory.
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 
+# mutants runs with both cores to itself. With TestWallsHold, the mutants include the tests without
+# a cluster, which are for quick runs after a change of a rule.
+mutants() {
+  go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/prove/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; return 1; }
+  grep '^mutation score' bin/mutants.log
+  echo 'each mutant and the tests that detected it: bin/mutants.log'
+}
+no_mutants='^(TestMutants|TestRulesWithoutCluster$|TestWallsHoldWithoutCluster$)'
 # The package that links the components has no tests, and all of Kubernetes below it:
 # compiling that for the race detector would take ten minutes; the others take four.
 test_sandbox() {
@@ -55,6 +63,10 @@ test_sandbox() {
 
 # packages lists those that patterns match, one in each line; for no patterns, none.
 packages() { if (($#)); then go list "$@"; fi; }
+if [ "$only" = -only-mutants ]; then
+  mutants
+  exit
+fi
 if [ -n "$only" ]; then export CROFT_TEST_E2E=1; fi
 if [ "$only" = -only-e2e ]; then
   found=$(go run ./hack/e2e)
@@ -62,6 +74,7 @@ if [ "$only" = -only-e2e ]; then
   mapfile -t rest < <(cut -d ' ' -f 1 <<<"$found" | sort -u | xargs go list | grep -vxF -f <(packages "${raced[@]}"))
   step 'end-to-end tests' tests e2e -timeout 60m -run "^($names)\$" "${rest[@]}"
   step 'tests of the sandbox' test_sandbox
+  step 'tests of hack' tests hack ./hack/...
   finish
 fi
 if ((${#raced[@]})); then
@@ -72,16 +85,12 @@ fi
 if [ "$only" = -only-race ]; then finish; fi
 # The packages that wait longest for a control plane begin first, and one package more than there
 # are cores runs at once: waiting leaves a core to the others.
-mapfile -t rest < <({ packages ./internal/prove/verify ./internal/cli ./internal/operate/operator ./internal/operate/apply; packages ./...; } |
-  awk '!seen[$0]++' | grep -vxF -f <(packages "${raced[@]}"))
-# The mutants come last, with both cores to themselves. With TestWallsHold, they include the tests without a cluster,
-# which are for quick runs after a change of a rule.
-step 'tests' tests rest -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout 120m -skip '^(TestMutants|TestRulesWithoutCluster$|TestWallsHoldWithoutCluster$)' "${rest[@]}"
-mutants() {
-  go test -timeout 40m "${link[@]}" -run '^TestMutants' -v ./internal/prove/verify >bin/mutants.log 2>&1 || { cat bin/mutants.log; return 1; }
-  grep '^mutation score' bin/mutants.log
-  echo 'each mutant and the tests that detected it: bin/mutants.log'
-}
-step 'mutation tests: each part of the walls is removed once' mutants
-if [ -n "${CROFT_TEST_ALL:-}" ]; then step 'tests of the sandbox' test_sandbox; fi
+mapfile -t rest < <({ packages ./internal/prove/verify ./internal/cli ./internal/operate/...; packages ./...; } |
+  awk '!seen[$0]++' | grep -vxF -f <(packages ./hack/... "${raced[@]}"))
+step 'tests' tests rest -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout 120m -skip "$no_mutants" "${rest[@]}"
+if [ -n "${CROFT_TEST_ALL:-}" ]; then
+  step 'mutation tests: each part of the walls is removed once' mutants
+  step 'tests of the sandbox' test_sandbox
+  step 'tests of hack' tests hack ./hack/...
+fi
 finish

@@ -6,7 +6,7 @@ import "runtime/debug"
 // Version is set when a release is linked (-ldflags -X).
 var Version = ""
 
-// MutationScore is the fraction of the walls' parts whose removal an attack in `make test`
+// MutationScore is the fraction of the walls' parts whose removal an attack in `make mutants`
 // detected, from 0 to 1. It is set with Version, and empty in other builds.
 var MutationScore = ""
 

@@ -21,6 +21,7 @@ type fixture struct{ *operatortest.Fixture }
 // next to it. The order of the subtests matters only for "a file prunes the objects that it does not name",
 // which deletes the tenants of the subtests before it.
 func TestOperator(t *testing.T) {
+	sandbox.EndToEnd(t)
 	f := operatortest.Start(t, sandbox.Full)
 	stop := f.Operate()
 	defer func() { stop() }()

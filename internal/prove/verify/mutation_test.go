@@ -16,7 +16,7 @@ import (
 // TestMutants tests the attacks: it removes each rule, right, label and policy of the walls
 // once, on a real API server, and some attack must detect it. A part whose removal no attack
 // detects is either redundant and to be deleted, or lacks an attack. It prints the score, which
-// `make test` shows.
+// `make mutants` shows.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	started := time.Now()

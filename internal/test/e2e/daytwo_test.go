@@ -69,7 +69,8 @@ func TestDayTwo(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		run  func(*testing.T, *dayTwo)
-		// proved names the tests of `make test` that cover the step; `make test` then skips it.
+		// proved names the tests of `make e2e` and `make race` that cover the step; only
+		// `make test-all` then runs it.
 		proved string
 	}{
 		{"a pool is changed", testDayTwoPool, ""},

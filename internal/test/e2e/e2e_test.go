@@ -5,7 +5,7 @@
 // The subtests of one Test function share a sandbox and run in sequence. The subtests of
 // TestTwoTenants do not depend on one another, so each can be run on its own:
 //
-//	go test ./internal/test/e2e -run TestTwoTenants/Drift
+//	CROFT_TEST_E2E=1 go test ./internal/test/e2e -run TestTwoTenants/Drift
 package e2e
 
 import (

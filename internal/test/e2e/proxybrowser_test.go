@@ -24,7 +24,7 @@ import (
 // testProxyBrowserLogin is part of `make test-all`. It fails if jane, who has only the kubeconfig
 // that croft kubeconfig wrote, cannot log in with croft login in a real browser and then work
 // in her namespaces with kubectl and helm, or if she can do anything else. testProxyLogin tests the
-// login in `make test`, without a browser.
+// login in `make e2e`, without a browser.
 func testProxyBrowserLogin(t *testing.T, p *proxiedCluster) {
 	sandbox.Thorough(t)
 	jane := p.newMachine(t)

@@ -37,9 +37,7 @@ func TestRepositoryRootIsFoundFromAPackage(t *testing.T) {
 }
 
 func TestStart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
+	EndToEnd(t)
 	c := Start(t, Options{Components: APIOnly})
 	if c.Config.QPS < 100 {
 		t.Errorf("QPS is %v: tests would wait for the client", c.Config.QPS)

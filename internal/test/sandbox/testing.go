@@ -23,8 +23,9 @@ func Thorough(t testing.TB) {
 }
 
 // EndToEnd skips a test that `make test` leaves to `make e2e` or `make race`, which CI also runs:
-// one that covers many parts of croft on its own control plane, which costs some ten seconds of
-// a core before the test begins. A test of `make test` mostly finds the same faults.
+// one with an operator, or one that covers many parts of croft on its own control plane, which
+// costs some ten seconds of a core before the test begins. A test of `make test` mostly finds
+// the same faults.
 func EndToEnd(t testing.TB) {
 	t.Helper()
 	if !All() && os.Getenv("CROFT_TEST_E2E") == "" {
