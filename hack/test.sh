@@ -83,9 +83,10 @@ if ((${#raced[@]})); then
   step 'tests with the race detector' tests race -race -timeout 60m "${raced[@]}"
 fi
 if [ "$only" = -only-race ]; then finish; fi
-# The packages that wait longest for a control plane begin first, and one package more than there
-# are cores runs at once: waiting leaves a core to the others.
-mapfile -t rest < <({ packages ./internal/prove/verify ./internal/cli ./internal/operate/...; packages ./...; } |
+# The packages with the longest tests begin first, so that none is left for one core at the end.
+# One package more than there are cores runs at once: while one waits for a control plane, the
+# others have its core.
+mapfile -t rest < <({ packages ./internal/prove/verify ./internal/cli ./internal/walls/wall/... ./internal/operate/...; packages ./...; } |
   awk '!seen[$0]++' | grep -vxF -f <(packages ./hack/... "${raced[@]}"))
 step 'tests' tests rest -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout 120m -skip "$no_mutants" "${rest[@]}"
 if [ -n "${CROFT_TEST_ALL:-}" ]; then
