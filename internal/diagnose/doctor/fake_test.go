@@ -45,6 +45,7 @@ var withoutTypes = []schema.GroupVersionKind{
 	{Group: "config.gatekeeper.sh", Version: "v1alpha1", Kind: "Config"},
 	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
 	{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "GatewayClass"},
+	{Group: "cert-manager.io", Version: "v1", Kind: "ClusterIssuer"},
 }
 
 func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCluster {
@@ -96,13 +97,18 @@ func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCl
 	return f
 }
 
-// recordRead records that a kind is read, and returns Forbidden for the denied one.
+// recordRead records that a kind is read. It returns Forbidden for the denied one, and
+// NoKindMatch for one that is not in the scheme: the fake client would add it there, while
+// other goroutines read the scheme.
 func (f *fakeCluster) recordRead(s *runtime.Scheme, o runtime.Object) error {
 	gvk, err := apiutil.GVKForObject(o, s)
 	if err != nil {
 		return err
 	}
 	kind := strings.TrimSuffix(gvk.Kind, "List")
+	if !s.Recognizes(gvk) {
+		return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: gvk.Group, Kind: kind}, SearchedVersions: []string{gvk.Version}}
+	}
 	f.mu.Lock()
 	f.read[kind] = true
 	f.mu.Unlock()
