@@ -31,7 +31,7 @@ type naming struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-// awaitNaming runs `croft doctor` until it names the neighbour. start is the start of the flood.
+// awaitNaming runs `croft doctor load` until it names the neighbour. start is the start of the flood.
 func (n *neighbours) awaitNaming(ctx context.Context, start time.Time) *naming {
 	ctx, cancel := context.WithDeadline(ctx, start.Add(namingTimeout))
 	defer cancel()
@@ -51,7 +51,7 @@ func (n *neighbours) awaitNaming(ctx context.Context, start time.Time) *naming {
 
 func (n *neighbours) runDoctor(ctx context.Context) (named bool, err error) {
 	// The exit status is 1 if there are problems.
-	output, failure := exec.CommandContext(ctx, n.croft, "doctor", "--kubeconfig", n.kubeconfig, "-o", "json").Output()
+	output, failure := exec.CommandContext(ctx, n.croft, "doctor", "load", "--kubeconfig", n.kubeconfig, "-o", "json").Output()
 	if named, err = isNamed(output, neighbourTeam); err != nil {
 		err = errors.Join(failure, err)
 	}

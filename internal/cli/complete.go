@@ -83,7 +83,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 	tenants, pools, namespaces := a.newNameLister("Tenant"), a.newNameLister("Pool"), a.newNameLister("Namespace")
 	arguments := map[string]cobra.CompletionFunc{
 		"croft adopt tenant": a.completeAdoptable, "croft delete tenant": completeFirst(tenants), "croft delete pool": completeFirst(pools),
-		"croft status": completeWord(a.listSubjects), "croft why": a.completeTarget,
+		"croft doctor": completeWord(listCheckNames), "croft status": completeWord(a.listSubjects), "croft why": a.completeTarget,
 	}
 	flags := map[string]map[string]cobra.CompletionFunc{
 		"croft status": {"tenant": completeList(tenants)},

@@ -189,12 +189,12 @@ func (a *app) buildDoctorReport(ctx context.Context, config *rest.Config, c clie
 	if err != nil {
 		return map[string]string{"error": err.Error()}
 	}
-	seen, err := doctor.Gather(ctx, c, server)
+	checks := slices.DeleteFunc(listCheckNames(), func(name string) bool { return slices.Contains(sending, name) })
+	seen, err := doctor.Gather(ctx, c, server, doctor.Options{Checks: checks})
 	if err != nil {
 		return map[string]string{"error": err.Error()}
 	}
-	checks := slices.DeleteFunc(doctor.Check(seen), func(r doctor.Result) bool { return slices.Contains(sending, r.Check) })
-	return map[string]any{"checks": checks}
+	return map[string]any{"checks": doctor.Check(seen)}
 }
 
 // buildStatusReport returns the output of croft status without the objects, which have their own

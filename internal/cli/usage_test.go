@@ -37,6 +37,7 @@ func TestExitStatus(t *testing.T) {
 		"missing flag":         {[]string{"check"}, 2, "croft check: required flag --filename (-f) is not set: write croft check -f FILE"},
 		"unknown format":       {[]string{"render", "-f", file, "-o", "xml"}, 2, "write one of yaml|json"},
 		"unknown wall":         {[]string{"verify", "--wall", "moat"}, 2, "write one of network, nodes, identity, policy"},
+		"unknown check":        {[]string{"doctor", "lod"}, 2, "unknown check \"lod\": write one of kubernetes, kinds"},
 		"unknown attack":       {[]string{"verify", "--list", "--attack", "siege"}, 2, "croft verify --list"},
 		"explain":              {[]string{"verify", "--explain", "choose-node"}, 0, ""},
 		"unknown explain":      {[]string{"verify", "--explain", "siege"}, 2, "croft verify --list"},

@@ -37,6 +37,8 @@ import (
 type Snapshot struct {
 	// Now is the time of the snapshot.
 	Now time.Time
+	// Checks are the names of the checks whose data was read. Empty means all checks.
+	Checks []string
 	// Version is the API server's version.
 	Version version.Info
 	// Native reports whether the API server serves MutatingAdmissionPolicies.
@@ -166,11 +168,21 @@ var instead = map[string]func(*Snapshot) string{
 	"operator": summarizeOperator, "attacks": summarizeAttacks, "engine": summarizeEngine, "thresholds": summarizeThresholds, "load": summarizeLoad,
 }
 
+// includes reports whether a check is to run.
+func (s *Snapshot) includes(check string) bool {
+	return len(s.Checks) == 0 || slices.Contains(s.Checks, check)
+}
+
+// listChecks returns the checks to run, in order.
+func (s *Snapshot) listChecks() []check {
+	return slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return !s.includes(c.name) })
+}
+
 // Check runs the checks on the Snapshot. A check that lacks data lists it in Unreadable, and
 // still reports its findings.
 func Check(s *Snapshot) []Result {
 	var results []Result
-	for _, c := range checks {
+	for _, c := range s.listChecks() {
 		results = append(results, c.run(s))
 	}
 	return results

@@ -90,7 +90,7 @@ func (k *doctorCluster) createObjects(t *testing.T, objects ...client.Object) {
 // runCheck checks the cluster, and returns the result of one check.
 func (k *doctorCluster) runCheck(t *testing.T, check string) doctor.Result {
 	t.Helper()
-	seen, err := doctor.Gather(t.Context(), k, k.version)
+	seen, err := doctor.Gather(t.Context(), k, k.version, doctor.Options{Checks: []string{check}})
 	if err != nil {
 		t.Fatal(err)
 	}

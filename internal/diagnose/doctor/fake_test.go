@@ -124,11 +124,11 @@ func (f *fakeCluster) ServerVersion() (*version.Info, error) {
 	return &version.Info{Major: "1", Minor: f.minor, GitVersion: "v1." + f.minor}, nil
 }
 
-// gatherWithout reads the cluster as a caller who may not read one kind.
-func (f *fakeCluster) gatherWithout(t *testing.T, denied string) *doctor.Snapshot {
+// gatherWithout reads the cluster for some checks, or all, as a caller who may not read one kind.
+func (f *fakeCluster) gatherWithout(t *testing.T, denied string, checks ...string) *doctor.Snapshot {
 	t.Helper()
 	f.denied = denied
-	s, err := doctor.Gather(t.Context(), f, f)
+	s, err := doctor.Gather(t.Context(), f, f, doctor.Options{Checks: checks})
 	if err != nil {
 		t.Fatalf("without %s: %v", denied, err)
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -68,16 +69,69 @@ type gatherer struct {
 	*Snapshot
 }
 
+// step reads parts of the Snapshot.
+type step struct {
+	parts  []string
+	gather func(*gatherer, context.Context)
+}
+
+// steps are in order: later ones use the data of earlier ones.
+var steps = []step{
+	{parts: []string{readDefinitions}, gather: (*gatherer).gatherDefinitions},
+	{parts: []string{readDeclared, readPlatform, readNamespaces}, gather: (*gatherer).gatherDeclared},
+	{parts: []string{readHeartbeat}, gather: (*gatherer).gatherHeartbeat},
+	{parts: []string{readNamespaces}, gather: (*gatherer).gatherAbsent},
+	{parts: []string{readWalls}, gather: (*gatherer).gatherWalls},
+	{parts: []string{readAgreements}, gather: (*gatherer).gatherAgreements},
+	{parts: []string{readNodePools, readClaims, readEvents}, gather: (*gatherer).gatherKarpenter},
+	{parts: []string{readClasses}, gather: (*gatherer).gatherClasses},
+	{parts: []string{readNodes}, gather: (*gatherer).gatherNodes},
+	{parts: []string{readPods}, gather: (*gatherer).gatherDepartingPods},
+	{parts: []string{readBudgets}, gather: (*gatherer).gatherBudgets},
+	{parts: []string{readPods}, gather: (*gatherer).gatherMisplacedPods},
+	{parts: []string{readDaemonSets}, gather: (*gatherer).gatherDaemonSets},
+	{parts: []string{readWebhooks, readGatekeeper}, gather: (*gatherer).gatherMutations},
+	{parts: []string{readGatekeeper}, gather: (*gatherer).gatherGatekeeper},
+	{parts: []string{readIngressClasses}, gather: (*gatherer).gatherIngressClasses},
+	{parts: []string{readFlux}, gather: (*gatherer).gatherFlux},
+	{parts: []string{readIPPools}, gather: (*gatherer).gatherAddresses},
+	{parts: []string{readPolicyClasses}, gather: (*gatherer).gatherPolicyClasses},
+	{parts: []string{readQuotas}, gather: (*gatherer).gatherQuotas},
+	{parts: []string{readAPIServices}, gather: (*gatherer).gatherAPIServices},
+	{parts: []string{readServices}, gather: (*gatherer).gatherDNS},
+	{parts: []string{readClusterIssuers}, gather: (*gatherer).gatherClusterIssuers},
+	{parts: []string{readCopier}, gather: (*gatherer).gatherCopier},
+	{parts: []string{readCounts}, gather: (*gatherer).gatherCounts},
+}
+
+// listSteps returns the steps that read the data of some checks. The cluster's definitions and the declared objects
+// are read for all checks.
+func listSteps(checks []check) []step {
+	parts := sets.New(readDefinitions, readDeclared)
+	for _, c := range checks {
+		parts.Insert(c.needs...).Insert(c.reads...)
+	}
+	return slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return !parts.HasAny(s.parts...) })
+}
+
+// Options select the checks, and the source of the declared objects.
+type Options struct {
+	// Checks are the names of the checks to run: only their data is read. Empty means all checks.
+	Checks []string
+	// File replaces the cluster's declared objects; its walls are maintained without the operator.
+	File *manifest.Declaration
+}
+
 // Gather reads a cluster with the client's rights. Data that the client may not read is no
-// error. version returns the API server's version. A file replaces the cluster's declared
-// objects; its walls are maintained without the operator.
-func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, file ...*manifest.Declaration) (*Snapshot, error) {
+// error. version returns the API server's version.
+func Gather(ctx context.Context, c client.Client, version discovery.ServerVersionInterface, o Options) (*Snapshot, error) {
 	definitions, err := loadOwnDefinitions()
 	if err != nil {
 		return nil, err
 	}
 	s := &Snapshot{
-		Now: time.Now(), OwnDefinitions: definitions, Unreadable: map[string]string{readHolds: "no attack was tried", readWrites: "no write was tried"},
+		Now: time.Now(), Checks: o.Checks, Declared: o.File, Rendered: o.File != nil,
+		OwnDefinitions: definitions, Unreadable: map[string]string{readHolds: "no attack was tried", readWrites: "no write was tried"},
 		PolicyClasses:     map[string][]unstructured.Unstructured{},
 		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},
@@ -85,20 +139,14 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 		Counts:      map[string]int{}, PodCounts: map[string]int{}, WaitingPods: map[string]int{},
 		Requests: Requests{Omitted: "they were not read"},
 	}
-	for _, d := range file {
-		s.Declared, s.Rendered = d, true
-	}
 	info, err := version.ServerVersion()
 	if err != nil {
 		return nil, err
 	}
 	s.Version = *info
 	g := &gatherer{Client: c, Reader: gather.NewReader(c, s.omitUnread), Snapshot: s}
-	for _, step := range []func(context.Context){
-		g.gatherDefinitions, g.gatherDeclared, g.gatherHeartbeat, g.gatherAbsent, g.gatherWalls, g.gatherAgreements, g.gatherKarpenter, g.gatherClasses, g.gatherNodes, g.gatherDepartingPods, g.gatherBudgets, g.gatherMisplacedPods, g.gatherDaemonSets,
-		g.gatherMutations, g.gatherGatekeeper, g.gatherIngressClasses, g.gatherFlux, g.gatherAddresses, g.gatherPolicyClasses, g.gatherQuotas, g.gatherAPIServices, g.gatherDNS, g.gatherClusterIssuers, g.gatherCopier, g.gatherCounts,
-	} {
-		if step(ctx); g.Err() != nil {
+	for _, step := range listSteps(s.listChecks()) {
+		if step.gather(g, ctx); g.Err() != nil {
 			return nil, g.Err()
 		}
 	}

@@ -26,7 +26,7 @@ func (k *doctorCluster) runDryRuns(t *testing.T, config *rest.Config, check stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := doctor.Gather(t.Context(), c, k.version)
+	seen, err := doctor.Gather(t.Context(), c, k.version, doctor.Options{Checks: []string{check}})
 	if err != nil {
 		t.Fatal(err)
 	}

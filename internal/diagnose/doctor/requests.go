@@ -38,9 +38,12 @@ const (
 	requestsTimeout = 10 * time.Second
 )
 
-// GatherRequests reads the requests that wait in the API server that answers; others have queues of their own. It
-// records an error in the Snapshot: the other checks do without the requests.
+// GatherRequests reads the requests that wait in the API server that answers, for the check load; other API servers
+// have queues of their own. It records an error in the Snapshot: the other checks do without the requests.
 func GatherRequests(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) {
+	if !s.includes("load") {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestsTimeout)
 	defer cancel()
 	var err error

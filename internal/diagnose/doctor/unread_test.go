@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,25 @@ func makeFaults() []client.Object {
 		all, contradiction, dns, silent, issuer, agreement, preview, ignored,
 		pool("apps"), pool("foreign"), drifted, driftedClaim, pod, budget, set, flux, left, ended, newNamespace("shop", "shop"), webhook, addresses, class,
 	)
+}
+
+// TestOneCheck fails if a check by itself finds less than with all others, since a step that reads its data is
+// missing, with either placement. It also fails if the check load reads the kinds of other checks.
+func TestOneCheck(t *testing.T) {
+	for _, placement := range []string{"Gatekeeper", "Native"} {
+		c := newFakeCluster(t, strings.Replace(faulty, "Gatekeeper", placement, 1), makeFaults()...)
+		c.minor, c.remaining = "29", map[string]int64{"Node": 4500}
+		for _, want := range doctor.Check(c.gatherWithout(t, "")) {
+			clear(c.read)
+			if alone := doctor.Check(c.gatherWithout(t, "", want.Check)); len(alone) != 1 || !reflect.DeepEqual(alone[0], want) {
+				t.Errorf("%s: croft doctor %s finds %+v, and croft doctor %+v", placement, want.Check, alone, want)
+			}
+			others := []string{"NetworkPolicy", "DaemonSet", "ResourceQuota"}
+			if want.Check == "load" && slices.ContainsFunc(others, func(kind string) bool { return c.read[kind] }) {
+				t.Errorf("croft doctor load reads %v", slices.Sorted(maps.Keys(c.read)))
+			}
+		}
+	}
 }
 
 // TestUnread forbids each kind that doctor reads, one after the other. A check that would

@@ -121,7 +121,7 @@ func (k *doctorCluster) testWalls(t *testing.T) {
 	})
 
 	t.Run("of a file", func(t *testing.T) {
-		seen, err := doctor.Gather(t.Context(), k, k.version, declaration)
+		seen, err := doctor.Gather(t.Context(), k, k.version, doctor.Options{File: declaration})
 		if err != nil {
 			t.Fatal(err)
 		}

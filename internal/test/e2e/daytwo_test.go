@@ -188,7 +188,7 @@ func testDayTwoRollback(t *testing.T, d *dayTwo) {
 
 func testDayTwoMove(t *testing.T, d *dayTwo) {
 	d.editAndApply(t, "pool: small\n    "+shopNamespaces, "pool: large\n    "+shopNamespaces, "Tenant shop", "+  pool: large")
-	d.awaitOutput(t, 1, "doctor", "Tenant/shop", "croft move tenant shop")
+	d.awaitOutput(t, 1, "doctor misplaced-pods", "Tenant/shop", "croft move tenant shop")
 	pods := d.awaitRunningPods(t, "shop", 2)
 	d.awaitOutput(t, 1, "why pod/"+pods[0].Name+" -n shop", "may not")
 

@@ -136,7 +136,7 @@ func (c *cluster) awaitDoctorFinding(t testing.TB, check string, severity doctor
 		t.Fatal(err)
 	}
 	awaitCondition(t, patience, "doctor to find "+strings.Join(texts, ", "), func(ctx context.Context) error {
-		seen, err := doctor.Gather(ctx, c.admin, version)
+		seen, err := doctor.Gather(ctx, c.admin, version, doctor.Options{Checks: []string{check}})
 		if err != nil {
 			return err
 		}
