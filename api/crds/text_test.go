@@ -34,10 +34,10 @@ var unread = strings.Fields(`annotations[] annotations{} apiGroups[] branch choo
 	runtimeClasses[] schedule search[] secondaryNetworks[] securityGroups[] ssmParameter startupTaints[].value storageClasses[] subnet tag tags{}
 	userData values[] verbs[] volumeAttributesClasses[] zone`)
 
-// TestTextIsVisible finds every text of croft's kinds, and expects that it refuses invisible
-// characters: admins decide by texts such as the reason of an elevation, or the
-// name of a group.
-func TestTextIsVisible(t *testing.T) {
+// TestTextRefusesInvisibleCharacters finds every text of croft's kinds, and expects that it
+// refuses invisible characters: admins decide by texts such as the reason of an elevation, or
+// the name of a group.
+func TestTextRefusesInvisibleCharacters(t *testing.T) {
 	files, err := fs.Glob(crds.FS, "*.yaml")
 	if err != nil {
 		t.Fatal(err)

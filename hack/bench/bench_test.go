@@ -64,9 +64,9 @@ sent_total{code="201",method="POST"} 8
 	}
 }
 
-// TestReviewsAreNoWrites counts the requests of a minute of an idle operator, and of one that
-// writes.
-func TestReviewsAreNoWrites(t *testing.T) {
+// TestCountWritesOmitsReviews counts the requests of a minute of an idle operator, and of one
+// that writes.
+func TestCountWritesOmitsReviews(t *testing.T) {
 	resources := requests{"selfsubjectrulesreviews": 15, "leases": 20}
 	for _, test := range []struct{ posts, writes float64 }{{15, 6}, {16, 7}, {14, 6}} {
 		sent := requests{"GET": 3, "POST": test.posts, "PUT": 6}
@@ -79,7 +79,7 @@ func TestReviewsAreNoWrites(t *testing.T) {
 	}
 }
 
-func TestMoved(t *testing.T) {
+func TestListMoved(t *testing.T) {
 	got := listMoved(map[string]string{"stays": "1", "goes": "2", "moves": "3"}, map[string]string{"stays": "1", "moves": "4", "comes": "5"})
 	if want := []string{"comes", "goes", "moves"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("moved: %v, want %v", got, want)

@@ -63,8 +63,8 @@ apiserver_request_total{dry_run="",resource="pods",verb="POST"} 32
 	}
 }
 
-// TestAwaited counts each namespace once, and only with a current object.
-func TestAwaited(t *testing.T) {
+// TestAwaitBundle counts each namespace once, and only with a current object.
+func TestAwaitBundle(t *testing.T) {
 	events := watch.NewFakeWithChanSize(5, false)
 	change := func(namespace, data string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bundleName}, Data: map[string]string{"ca.crt": data}}

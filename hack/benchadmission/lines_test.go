@@ -59,9 +59,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestByHandIsTheRecipe fails if the objects of Gatekeeper alone are not exactly the recipe's
+// TestBuildByHand fails if the objects of Gatekeeper alone are not exactly the recipe's
 // two Assigns.
-func TestByHandIsTheRecipe(t *testing.T) {
+func TestBuildByHand(t *testing.T) {
 	all, err := buildByHand(1)
 	if err != nil {
 		t.Fatal(err)
@@ -77,9 +77,9 @@ func TestByHandIsTheRecipe(t *testing.T) {
 	}
 }
 
-// TestNarrowingChangesNothingElse fails if more than the selection of namespaces differs from
+// TestExcludeGatekeeper fails if more than the selection of namespaces differs from
 // croft's objects, or if validating policies are narrowed too.
-func TestNarrowingChangesNothingElse(t *testing.T) {
+func TestExcludeGatekeeper(t *testing.T) {
 	built, err := tenants.Build(tenants.Platform)
 	if err != nil {
 		t.Fatal(err)

@@ -27,8 +27,8 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// TestPlotOfLittle fails if missing figures prevent the others from being drawn.
-func TestPlotOfLittle(t *testing.T) {
+// TestPlotMissingFigures fails if missing figures prevent the others from being drawn.
+func TestPlotMissingFigures(t *testing.T) {
 	one := makeReport()
 	one.Comparisons = one.Comparisons[:1]
 	one.Comparisons[0].Sizes = one.Comparisons[0].Sizes[:1]

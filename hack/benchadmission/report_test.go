@@ -134,7 +134,7 @@ func TestCostComparesPodsOfOneRound(t *testing.T) {
 	}
 }
 
-func TestPublishKeepsWhatPeopleWrote(t *testing.T) {
+func TestPublishKeepsOtherText(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, textFile)
 	if err := os.WriteFile(path, []byte("before\n"+begins+"\nold\n"+ends+"\nafter\n"), 0o600); err != nil {
@@ -163,7 +163,7 @@ func TestPublishKeepsWhatPeopleWrote(t *testing.T) {
 	}
 }
 
-func TestPublishWithoutAPlace(t *testing.T) {
+func TestPublishWithoutMarkers(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, textFile), []byte("no lines\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -45,9 +45,9 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestDashboardIsUnbound fails if a template binds a role to the dashboard's ServiceAccount, directly or
-// by a group of service accounts, or if its pods have a token.
-func TestDashboardIsUnbound(t *testing.T) {
+// TestDashboardHasNoRights fails if a template binds a role to the dashboard's ServiceAccount, directly
+// or by a group of service accounts, or if its pods have a token.
+func TestDashboardHasNoRights(t *testing.T) {
 	files, err := fs.Glob(os.DirFS(directory), "templates/*.yaml")
 	if err != nil {
 		t.Fatal(err)

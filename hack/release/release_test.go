@@ -147,9 +147,9 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestPublished expects the krew manifest and the formula to name each of their archives, with
-// its digest.
-func TestPublished(t *testing.T) {
+// TestManifestsNameArchives expects the krew manifest and the formula to name each of their
+// archives, with its digest.
+func TestManifestsNameArchives(t *testing.T) {
 	common, binaries := writeInputs(t)
 	all := buildRelease(t, common, binaries)
 	sums := map[string]string{}
@@ -185,8 +185,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestRefused expects a message that names the correct input.
-func TestRefused(t *testing.T) {
+// TestRunRefusesBadInput expects a message that names the correct input.
+func TestRunRefusesBadInput(t *testing.T) {
 	common, binaries := writeInputs(t)
 	for name, test := range map[string]struct {
 		release  release

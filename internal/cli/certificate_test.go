@@ -7,9 +7,9 @@ import (
 	"croft.dev/croft/internal/prove/certificate"
 )
 
-// TestUnverifiedIsExplained expects the two tenants and the end of a connection that is open after its
+// TestExplainUnverified expects the two tenants and the end of a connection that is open after its
 // end.
-func TestUnverifiedIsExplained(t *testing.T) {
+func TestExplainUnverified(t *testing.T) {
 	const expired = "the consent to connections from tenant billing to tenant shop ended at 2027-02-01T00:00:00Z, and they are still open: " +
 		"the operator closes them when it runs; `croft doctor` names the policy"
 	const attacks = "tenant shop's walls did not stop every attack"

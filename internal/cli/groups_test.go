@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestNoCommandAnswersWithItsHelp runs all commands: an unknown subcommand, and a group
+// TestBadSubcommands runs all commands: an unknown subcommand, and a group
 // without a subcommand, are bad input with one line of output. The help is printed only on
 // request.
-func TestNoCommandAnswersWithItsHelp(t *testing.T) {
+func TestBadSubcommands(t *testing.T) {
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none") // croft login would read its provider from it
 	isRefused := func(args ...string) {
 		t.Helper()
@@ -59,8 +59,8 @@ func TestNoCommandAnswersWithItsHelp(t *testing.T) {
 	}
 }
 
-// TestSaidOnce expects the last progress message to be printed once.
-func TestSaidOnce(t *testing.T) {
+// TestProgressPrintsLastMessageOnce expects the last progress message to be printed once.
+func TestProgressPrintsLastMessageOnce(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out)
 	p.update("%d/%d ready", 10, 10)

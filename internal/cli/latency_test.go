@@ -143,8 +143,8 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestLatencyOfNothing expects success without nodes, and a message on standard error.
-func TestLatencyOfNothing(t *testing.T) {
+// TestLatencyWithoutNodes expects success without nodes, and a message on standard error.
+func TestLatencyWithoutNodes(t *testing.T) {
 	kubeconfig := serveNodes(t)
 	for args, says := range map[string]string{
 		"--since 1s":                   "there is no node that was requested in the last 1s; set a longer --since\n",

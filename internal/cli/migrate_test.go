@@ -71,9 +71,9 @@ func TestMigrateBadInput(t *testing.T) {
 	}
 }
 
-// TestMigratedIsGood expects croft check to accept the migrated manifests of published
+// TestCheckAcceptsMigrated expects croft check to accept the migrated manifests of published
 // set-ups.
-func TestMigratedIsGood(t *testing.T) {
+func TestCheckAcceptsMigrated(t *testing.T) {
 	for _, document := range []string{"000", "001", "002"} {
 		status, stdout, stderr := runCroft(t, "", "migrate", "-f", filepath.Join(documents, document), "--cluster-name", "demo")
 		if status != 0 {

@@ -9,7 +9,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-func TestBeyondIsNamed(t *testing.T) {
+func TestExtraObjects(t *testing.T) {
 	tenants := func(n int) (all []v1alpha1.Tenant) {
 		for i := range n {
 			all = append(all, v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%d", i)}})

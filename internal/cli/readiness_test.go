@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/declare/manifest"
 )
 
-// TestHopeless tests when apply stops waiting: for problems that need a user's action, and
+// TestCheckStuck tests when apply stops waiting: for problems that need a user's action, and
 // not for changes that the operator has yet to observe.
-func TestHopeless(t *testing.T) {
+func TestCheckStuck(t *testing.T) {
 	const taken = "spec.domains[0]: x.example.org overlaps with x.example.org of tenant bank; a domain belongs to one tenant"
 	status := func(reason, message string) v1alpha1.Status {
 		return v1alpha1.Status{ObservedGeneration: 1, Conditions: []metav1.Condition{
@@ -54,14 +54,14 @@ func TestHopeless(t *testing.T) {
 		wantText string
 	}{
 		{"the pool is there, and the operator has not seen it", declare("apps", status(v1alpha1.ReasonInvalid, noPool)), 0, ""},
-		{"the operator goes on refusing it", declare("apps", status(v1alpha1.ReasonInvalid, noPool)), time.Minute, noPool},
+		{"the operator still refuses it", declare("apps", status(v1alpha1.ReasonInvalid, noPool)), time.Minute, noPool},
 		{"there is no such pool", declare("jobs", status(v1alpha1.ReasonInvalid, noPool)), 0, "Tenant/shop: " + noPool},
 		{"the domain was another tenant's until now", transfer(), 0, ""},
 		{"the domain stays another tenant's", transfer(), time.Minute, taken},
 		{"another tenant declares the domain, too", transfer("x.example.org"), 0, "Tenant/shop: " + taken},
 		{"the API server has just rejected an object", declare("apps", status(v1alpha1.ReasonRejected, "ResourceQuota shop/croft: no")), 0, ""},
-		{"the API server goes on rejecting it", declare("apps", status(v1alpha1.ReasonRejected, "ResourceQuota shop/croft: no")), 5 * time.Second, "Tenant/shop: ResourceQuota shop/croft: no"},
-		{"somebody else's namespace", declare("apps", status(v1alpha1.ReasonNamespaceNotOwned, "namespace shop")), 5 * time.Second, "namespace shop"},
+		{"the API server still rejects it", declare("apps", status(v1alpha1.ReasonRejected, "ResourceQuota shop/croft: no")), 5 * time.Second, "Tenant/shop: ResourceQuota shop/croft: no"},
+		{"another owner's namespace", declare("apps", status(v1alpha1.ReasonNamespaceNotOwned, "namespace shop")), 5 * time.Second, "namespace shop"},
 		{"a conflict", declare("apps", status(v1alpha1.ReasonApplyFailed, "changed")), time.Hour, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

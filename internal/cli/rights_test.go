@@ -125,7 +125,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("exit status %d:\n%s%s", status, stdout, stderr)
 		}
 	})
-	t.Run("an auditor's diff shows what goes", func(t *testing.T) {
+	t.Run("an auditor's diff shows deletions", func(t *testing.T) {
 		changed := writeConfig(t, strings.Replace(peopled, ", count/secrets: 10", "", 1))
 		status, stdout, stderr := runCroft(t, "", "diff", "-f", changed, "--kubeconfig", p.writeKubeconfig("platform-auditors", ""))
 		if status != 1 || !strings.Contains(stdout, "-    count/secrets:") || stderr != "" {

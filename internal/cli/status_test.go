@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-// TestStatusOfAThousandTenants expects short output, with tenants that are not Ready first.
-func TestStatusOfAThousandTenants(t *testing.T) {
+// TestStatusOfManyTenants expects short output, with tenants that are not Ready first.
+func TestStatusOfManyTenants(t *testing.T) {
 	live := &manifest.Declaration{Platforms: []v1alpha1.Platform{newDefaultPlatform()}}
 	for i := range 1000 {
 		tenant := v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%04d", i)}}
@@ -51,9 +51,9 @@ func TestStatusOfAThousandTenants(t *testing.T) {
 	}
 }
 
-// TestStatusOfAFile expects the columns that only an operator fills to be left out, and all
+// TestStatusOfFile expects the columns that only an operator fills to be left out, and all
 // pools of a tenant to be shown.
-func TestStatusOfAFile(t *testing.T) {
+func TestStatusOfFile(t *testing.T) {
 	d, problems := manifest.Parse("croft.yaml", []byte(`
 platform: {clusterName: demo, nodeClass: {kwok: {}}}
 pools: {apps: {}, jobs: {}}

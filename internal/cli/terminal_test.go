@@ -21,9 +21,9 @@ import (
 // start, reverses text, and contains invalid UTF-8 and invisible characters.
 const evil = "a\x1b[2Jb\x1b[8mc\u009b31md\re\u202ef\u2066g\x07h\x7fi\xffj\u2028k\u200bl\U000e0041m"
 
-// TestNothingRawOnATerminal prints such a text in every output that contains text from
-// other sources, with colours on, as on a terminal.
-func TestNothingRawOnATerminal(t *testing.T) {
+// TestTerminalOutputIsEscaped prints evil in every output that contains text from other
+// sources, with colours on, as on a terminal.
+func TestTerminalOutputIsEscaped(t *testing.T) {
 	noColor := color.NoColor
 	color.NoColor = false
 	t.Cleanup(func() { color.NoColor = noColor })

@@ -37,7 +37,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-func TestMedianIntervalOfFew(t *testing.T) {
+func TestMedianIntervalOfFewSamples(t *testing.T) {
 	for _, c := range []struct {
 		samples   []float64
 		low, high float64
@@ -52,9 +52,9 @@ func TestMedianIntervalOfFew(t *testing.T) {
 	}
 }
 
-// TestMedianIntervalHoldsTheMedian draws repeatedly from a distribution with a known median,
+// TestMedianIntervalContainsMedian draws repeatedly from a distribution with a known median,
 // which is skewed like durations.
-func TestMedianIntervalHoldsTheMedian(t *testing.T) {
+func TestMedianIntervalContainsMedian(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	const median, tries = 0.6931471805599453, 2000
 	held := 0

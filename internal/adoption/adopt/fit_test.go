@@ -18,21 +18,21 @@ func TestMisfit(t *testing.T) {
 		return "{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: " + terms + "}}}}"
 	}
 	for name, test := range map[string]struct{ spec, wantText string }{
-		"asks for nothing":               {"{}", ""},
-		"asks for what the nodes are":    {"{nodeSelector: {kubernetes.io/arch: amd64, karpenter.sh/capacity-type: on-demand}}", ""},
-		"another architecture":           {"{nodeSelector: {kubernetes.io/arch: arm64}}", "arm64"},
-		"another architecture, of old":   {"{nodeSelector: {beta.kubernetes.io/arch: arm64}}", "arm64"},
-		"an instance type":               {"{nodeSelector: {node.kubernetes.io/instance-type: m5.large}}", ""},
-		"what only the provider knows":   {"{nodeSelector: {karpenter.kwok.sh/instance-family: m}}", ""},
-		"another provider's label":       {"{nodeSelector: {karpenter.k8s.aws/instance-family: m}}", "karpenter.k8s.aws/instance-family"},
-		"a label of its own":             {"{nodeSelector: {team: shop}}", `label "team" does not have known values`},
-		"one node by its name":           {"{nodeSelector: {kubernetes.io/hostname: node-1}}", "kubernetes.io/hostname"},
-		"the NodePool of old":            {"{nodeSelector: {karpenter.sh/nodepool: everybody}}", "everybody"},
-		"another pool, which croft puts": {"{nodeSelector: {KEY: other}}", ""},
-		"spot alone":                     {required("[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}]"), "spot"},
-		"spot or on demand":              {required("[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}, {matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]}]"), ""},
-		"not a label that nobody has":    {required("[{matchExpressions: [{key: team, operator: DoesNotExist}]}]"), ""},
-		"spot rather":                    {"{affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}}]}}}", ""},
+		"asks for nothing":                 {"{}", ""},
+		"asks for what the nodes are":      {"{nodeSelector: {kubernetes.io/arch: amd64, karpenter.sh/capacity-type: on-demand}}", ""},
+		"another architecture":             {"{nodeSelector: {kubernetes.io/arch: arm64}}", "arm64"},
+		"another architecture, of old":     {"{nodeSelector: {beta.kubernetes.io/arch: arm64}}", "arm64"},
+		"an instance type":                 {"{nodeSelector: {node.kubernetes.io/instance-type: m5.large}}", ""},
+		"a label of the provider":          {"{nodeSelector: {karpenter.kwok.sh/instance-family: m}}", ""},
+		"another provider's label":         {"{nodeSelector: {karpenter.k8s.aws/instance-family: m}}", "karpenter.k8s.aws/instance-family"},
+		"a label of its own":               {"{nodeSelector: {team: shop}}", `label "team" does not have known values`},
+		"one node by its name":             {"{nodeSelector: {kubernetes.io/hostname: node-1}}", "kubernetes.io/hostname"},
+		"the NodePool of old":              {"{nodeSelector: {karpenter.sh/nodepool: everybody}}", "everybody"},
+		"another pool, which croft puts":   {"{nodeSelector: {KEY: other}}", ""},
+		"spot alone":                       {required("[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}]"), "spot"},
+		"spot or on demand":                {required("[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}, {matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]}]"), ""},
+		"without a label that no node has": {required("[{matchExpressions: [{key: team, operator: DoesNotExist}]}]"), ""},
+		"spot rather":                      {"{affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}}]}}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pod corev1.Pod

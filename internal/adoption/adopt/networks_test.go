@@ -70,9 +70,9 @@ func parseTypedPolicy(t *testing.T, spec string) *networkingv1.NetworkPolicy {
 	return &policy
 }
 
-// TestJudgeNetworkPolicy fails if a policy is classified as replaced although it allows
+// TestCompareNetworkPolicy fails if a policy is classified as replaced although it allows
 // connections that croft's walls deny: deleting it would end them.
-func TestJudgeNetworkPolicy(t *testing.T) {
+func TestCompareNetworkPolicy(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec     string
 		replaced bool
@@ -83,9 +83,9 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 		"the platform's ingress":   {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]}]}", true},
 		"names are resolved":       {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}, podSelector: {matchLabels: {k8s-app: kube-dns}}}], ports: [{port: 53, protocol: UDP}]}]}", true},
 		"the internet":             {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", true},
-		"everybody comes in":       {"{podSelector: {}, ingress: [{}]}", false},
+		"all traffic comes in":     {"{podSelector: {}, ingress: [{}]}", false},
 		"every namespace comes in": {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}", false},
-		"a namespace of nobody's":  {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: bank}}}]}]}", false},
+		"a namespace of no tenant": {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: bank}}}]}]}", false},
 		"addresses come in":        {"{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", false},
 		"everywhere, metadata too": {"{podSelector: {}, policyTypes: [Egress], egress: [{}]}", false},
 		"the metadata address":     {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 169.254.169.254/32}}]}]}", false},
@@ -102,9 +102,9 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 	}
 }
 
-// TestJudgeAddresses fails if a policy for networks is evaluated by a single address: every
-// part of its networks must be allowed, in each IP family and on each port.
-func TestJudgeAddresses(t *testing.T) {
+// TestCompareNetworkPolicyAddresses fails if a policy for networks is evaluated by a single
+// address: every part of its networks must be allowed, in each IP family and on each port.
+func TestCompareNetworkPolicyAddresses(t *testing.T) {
 	restricted := func(cidrs string) string { return ", network: {egress: Restricted, allowCIDRs: [" + cidrs + "]}" }
 	to := func(peers, more string) string {
 		return "{podSelector: {}, policyTypes: [Egress], egress: [{to: [" + peers + "]" + more + "}]}"
@@ -131,7 +131,7 @@ func TestJudgeAddresses(t *testing.T) {
 		"a part of it":                                 {restricted("10.0.0.0/8"), to("{ipBlock: {cidr: 10.7.0.0/24}}", ""), true},
 		"two halves are a whole":                       {restricted("10.0.0.0/9, 10.128.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8}}", ""), true},
 		"two halves with a hole":                       {restricted("10.0.0.0/9, 10.128.0.0/10"), to("{ipBlock: {cidr: 10.0.0.0/8}}", ""), false},
-		"what it leaves out is not granted":            {restricted("10.0.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8, except: [10.128.0.0/9]}}", ""), true},
+		"an exception that is not granted":             {restricted("10.0.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8, except: [10.128.0.0/9]}}", ""), true},
 		"it leaves out too little":                     {restricted("10.0.0.0/9"), to("{ipBlock: {cidr: 10.0.0.0/8, except: [10.128.0.0/10]}}", ""), false},
 		"the second of its networks":                   {restricted("10.0.0.0/24"), to("{ipBlock: {cidr: 10.0.0.0/25}}, {ipBlock: {cidr: 10.0.1.0/25}}", ""), false},
 		"the last address":                             {restricted("10.0.0.0/32, 10.0.0.1/32, 10.0.0.2/32"), to("{ipBlock: {cidr: 10.0.0.0/30}}", ""), false},

@@ -10,9 +10,9 @@ import (
 
 const members = `, access: [{group: shoppers, role: operator}, {user: jane, role: viewer}], quota: {pods: "10", requests.cpu: "4"}`
 
-// TestJudge fails if an object is classified as replaced, and so deleted with --remove-old,
-// although it does more than the walls or affects other namespaces.
-func TestJudge(t *testing.T) {
+// TestCompareOverlaps fails if an object is classified as replaced, and so deleted with
+// --remove-old, although it does more than the walls or affects other namespaces.
+func TestCompareOverlaps(t *testing.T) {
 	a := newAdoption(t, "{}", members)
 	binding := func(subjects string) string {
 		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: old, namespace: shop}, roleRef: {kind: ClusterRole, name: edit}, subjects: " + subjects + "}"
@@ -31,7 +31,7 @@ func TestJudge(t *testing.T) {
 		silent bool
 	}{
 		"a group that the tenant names":      {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
-		"a group that nobody named":          {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: Group, name: visitors}]"), false, false},
+		"an undeclared group":                {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: Group, name: visitors}]"), false, false},
 		"a user of the name of a group":      {a.compareBinding, binding("[{kind: User, name: shoppers}]"), false, false},
 		"a service account among people":     {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: ServiceAccount, name: ci, namespace: shop}]"), false, false},
 		"service accounts alone":             {a.compareBinding, binding("[{kind: ServiceAccount, name: ci, namespace: shop}]"), false, true},
@@ -82,9 +82,9 @@ func TestCompareAnnotation(t *testing.T) {
 	}
 }
 
-// TestConcerns fails if a mutator that selects a namespace of the tenant is missed, or another
-// mutator is reported.
-func TestConcerns(t *testing.T) {
+// TestMatchesTenant fails if a mutator that selects a namespace of the tenant is missed, or
+// another mutator is reported.
+func TestMatchesTenant(t *testing.T) {
 	a := newAdoption(t, "{}", "")
 	live := map[string]*corev1.Namespace{"shop": {ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "shop"}}}}
 	for match, want := range map[string]bool{
@@ -107,9 +107,9 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestQuarrels fails if two conflicting mutators are not reported before both exist: Gatekeeper
-// then refuses every pod.
-func TestQuarrels(t *testing.T) {
+// TestExplainConflict fails if two conflicting mutators are not reported before both exist:
+// Gatekeeper then refuses every pod.
+func TestExplainConflict(t *testing.T) {
 	assign := func(value string) *unstructured.Unstructured {
 		return parseObject(t, "{apiVersion: mutations.gatekeeper.sh/v1, kind: Assign, metadata: {name: m}, spec: {location: spec.tolerations, parameters: {assign: {value: "+value+"}}}}")
 	}

@@ -20,9 +20,9 @@ func convertToMap(t *testing.T, o any) map[string]any {
 	return content
 }
 
-// TestFresh fails if a pod is tried with fields that its first admission set: a rule could
+// TestResetPod fails if a pod is tried with fields that its first admission set: a rule could
 // refuse it because of them, or its node could select the pool.
-func TestFresh(t *testing.T) {
+func TestResetPod(t *testing.T) {
 	const lives = `
 metadata:
   {name: web-1, namespace: shop, uid: abc, labels: {app: web}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: def, controller: true}]}
@@ -64,9 +64,9 @@ spec:
 	}
 }
 
-// TestAnew fails if an object is tried or recorded with fields that the server set, or that
-// another server would refuse.
-func TestAnew(t *testing.T) {
+// TestSanitizeObject fails if an object is tried or recorded with fields that the server set,
+// or that another server would refuse.
+func TestSanitizeObject(t *testing.T) {
 	const served = "uid: abc, resourceVersion: \"7\", creationTimestamp: 2026-01-01T00:00:00Z, managedFields: [], generation: 3"
 	for name, test := range map[string]struct{ live, want string }{
 		"a service": {
@@ -103,8 +103,8 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestRemember fails unless the first state of an object is kept.
-func TestRemember(t *testing.T) {
+// TestRecordAddObject fails unless the first state of an object is kept.
+func TestRecordAddObject(t *testing.T) {
 	state := func(value string) *unstructured.Unstructured {
 		return parseObject(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, data: {k: "+value+"}}")
 	}
@@ -116,8 +116,8 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestCounts fails if a name in a quota is taken for another resource's objects.
-func TestCounts(t *testing.T) {
+// TestParseCounted fails if a name in a quota is taken for another resource's objects.
+func TestParseCounted(t *testing.T) {
 	for name, want := range map[corev1.ResourceName]string{
 		"count/pods": "pods", "count/deployments.apps": "deployments.apps", "count/certificates.cert-manager.io": "certificates.cert-manager.io",
 		"services": "services", "secrets": "secrets", "persistentvolumeclaims": "persistentvolumeclaims",
@@ -146,8 +146,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCount fails if a pod counts differently in a quota than in Kubernetes.
-func TestCount(t *testing.T) {
+// TestCountPod fails if a pod counts differently in a quota than in Kubernetes.
+func TestCountPod(t *testing.T) {
 	const text = `
 spec:
   overhead: {cpu: 250m}

@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/internal/rules/attack"
 )
 
-// TestReplacedIsReachable generates policies in a world so small that it can try every
-// connection. It fails if a policy is classified as replaced although it allows a connection
-// that the walls deny, or if a replaced policy is not classified as such.
-func TestReplacedIsReachable(t *testing.T) {
+// TestCompareNetworkPolicyRandomly generates policies in a world so small that it can try
+// every connection. It fails if a policy is classified as replaced although it allows a
+// connection that the walls deny, or if a replaced policy is not classified as such.
+func TestCompareNetworkPolicyRandomly(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	replaced := 0
 	for range 300 {

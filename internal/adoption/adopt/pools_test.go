@@ -10,9 +10,9 @@ import (
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// TestCompared fails if the plan does not report that nodes with running pods would be
+// TestComparePool fails if the plan does not report that nodes with running pods would be
 // replaced, or warns if none would be.
-func TestCompared(t *testing.T) {
+func TestComparePool(t *testing.T) {
 	pool := func(change func(*karpenterv1.NodePool)) *karpenterv1.NodePool {
 		p := &karpenterv1.NodePool{}
 		p.Name = "apps"

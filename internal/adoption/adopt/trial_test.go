@@ -17,8 +17,8 @@ import (
 	"croft.dev/croft/internal/declare/scheme"
 )
 
-// TestSettled fails if the report of rules that do not take effect lacks the reason.
-func TestSettled(t *testing.T) {
+// TestWaitSettled fails if the report of rules that do not take effect lacks the reason.
+func TestWaitSettled(t *testing.T) {
 	for name, test := range map[string]struct {
 		refused, pool, wantText string
 	}{

@@ -76,9 +76,9 @@ func makeFacts(e *estate.Estate) consequence.Facts {
 	return f
 }
 
-// TestOf makes one change of an estate, and expects exactly its effects on existing nodes, pods
-// and users.
-func TestOf(t *testing.T) {
+// TestCompare makes one change of an estate, and expects exactly its effects on existing nodes,
+// pods and users.
+func TestCompare(t *testing.T) {
 	const restart = ": their pods restart on new nodes, as the pool's budgets allow"
 	const compared = ", which Karpenter compares with each node)"
 	for name, test := range map[string]struct {

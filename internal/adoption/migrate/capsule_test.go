@@ -185,9 +185,9 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// TestCapsuleFieldsToCome adds a field that Capsule does not have to each object of a Tenant,
+// TestCapsuleUnknownFields adds a field that Capsule does not have to each object of a Tenant,
 // with a random value, and expects a problem: a later version may add such a field.
-func TestCapsuleFieldsToCome(t *testing.T) {
+func TestCapsuleUnknownFields(t *testing.T) {
 	around := []string{
 		"%s", "storageClasses: {allowed: [gp3], %s}", "containerRegistries: {allowed: [ghcr.io], %s}", "priorityClasses: {allowed: [a], %s}",
 		"runtimeClasses: {allowed: [a], %s}", "deviceClasses: {allowed: [a], %s}", "gatewayOptions: {%s}", "gatewayOptions: {allowedClasses: {allowed: [a], %s}}",

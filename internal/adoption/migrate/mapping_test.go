@@ -138,7 +138,7 @@ func TestProvisioners(t *testing.T) {
 		"a wrong limit":                     {read: buildInlineProvisioner("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is not a quantity`}},
 		"startup taints":                    {read: buildInlineProvisioner("startupTaints: [{key: cilium, effect: NoSchedule}]"), gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"cilium"}]`}, findings: []want{{source.Kept, "spec.startupTaints[0]", "pools.jobs.startupTaints"}}},
 		"node annotations":                  {read: buildInlineProvisioner("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Underutilized"]}]`}, findings: []want{{source.Kept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "budget"}}},
-		"a field that nobody knows":         {read: buildInlineProvisioner("turbo: {level: 11}"), findings: []want{{source.NotKept, "spec.turbo.level", "does not know this field"}}},
+		"an unknown field":                  {read: buildInlineProvisioner("turbo: {level: 11}"), findings: []want{{source.NotKept, "spec.turbo.level", "does not know this field"}}},
 		"another taint": {read: strings.Replace(provisioner, "taints: [", "taints: [{key: gpu, value: \"yes\", effect: NoSchedule}, ", 1),
 			findings: []want{{source.NotKept, "spec.taints[0]", "only the taint of their pool"}, {source.Changed, "spec.taints[1].effect", "NoExecute"}}, problems: []string{"spec.taints[0]: a Pool's nodes have only the taint node-pool"}},
 		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
@@ -196,7 +196,7 @@ func TestNodeTemplates(t *testing.T) {
 			read: strings.Replace(buildSharedProvisioner(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},
-		"what one pool says and another does not": {
+		"settings of one pool only": {
 			read: strings.Replace(buildSharedProvisioner(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.ReplaceAll(provisioner, "name: jobs", "name: apps"), "instanceProfile: nodes", "instanceProfile: nodes\n    userData: echo"),
 			gives: []string{`"platform":{"clusterName":"demo","nodeClass":{"aws":{}}`, `"kubelet":{"maxPods":20}`, `"userData":"echo"`}},
@@ -229,9 +229,9 @@ func TestFormerNames(t *testing.T) {
 		}}.checkMapping(t)
 }
 
-// TestDeclaredAlready expects croft's API objects to be copied, and the objects that croft made
-// from them to be left out.
-func TestDeclaredAlready(t *testing.T) {
+// TestMigrateCroftObjects expects croft's API objects to be copied, and the objects that croft
+// made from them to be left out.
+func TestMigrateCroftObjects(t *testing.T) {
 	row{read: "{apiVersion: croft.dev/v1alpha1, kind: Platform, metadata: {name: default}, spec: {clusterName: demo, nodeClass: {kwok: {}}, admins: [us]}}\n---\n" +
 		"{apiVersion: croft.dev/v1alpha1, kind: Pool, metadata: {name: jobs}, spec: {ttl: 48h}}\n---\n" +
 		"{apiVersion: croft.dev/v1alpha1, kind: Tenant, metadata: {name: shop}, spec: {pool: jobs, namespaces: [web]}}\n---" +
@@ -270,15 +270,15 @@ func TestNodePools(t *testing.T) {
 			"---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {amiFamily: Bottlerocket, role: nodes, subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}], tags: {Team: shop}, instanceStorePolicy: RAID0}\n",
 			options: named, gives: []string{`"nodeClass":{"aws":{"amiAlias":"bottlerocket@latest","instanceStorePolicy":"RAID0","kubelet":{"maxPods":20},"role":"nodes","securityGroupSelectorTerms":[{"id":"sg-1"}],"subnetSelectorTerms":[{"id":"subnet-1"}]}}`, `"tags":{"Team":"shop"}`},
 			findings: []want{{source.Changed, "spec.metadataOptions", "hops"}, {source.Kept, "spec.instanceStorePolicy", "nodeClass.aws.instanceStorePolicy"}}},
-		"a field that somebody gave to croft's class": {read: strings.Replace(nodePool, "name: default", "name: jobs", 1) +
+		"a field added to croft's class": {read: strings.Replace(nodePool, "name: default", "name: jobs", 1) +
 			"---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: jobs, labels: {croft.dev/pool: jobs}}\nspec: {role: nodes, context: mine, userData: x}\n", options: named,
 			gives: []string{`"nodeClass":{"aws":{"role":"nodes","userData":"x"}}`}, findings: []want{{source.NotKept, "spec.context", "nodeClass.ref"}}},
-		"a node class that stands": {read: nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {role: nodes}\n", options: named, findings: []want{{source.Kept, "EC2NodeClass/default ", "stays as it is"}}},
-		"the platform's own":       {read: open + pools, options: named, findings: []want{{source.Other, "NodePool/open ", "belongs to the platform"}}, not: []string{"open"}},
-		"no tie, but a tenant":     {read: open + pools + strings.ReplaceAll(onJobs, "node-pool: jobs", "node-pool: open"), options: named, findings: []want{{source.Changed, "NodePool/open spec.template.spec.taints", "lack the label or the taint"}}, gives: []string{`"shop":{"pool":"open"}`}},
-		"a Provisioner beside":     {read: nodePool + "---" + provisioner, options: named, problems: []string{"NodePool/jobs: Provisioner/jobs at read.yaml:"}},
-		"simulated":                {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.kwok.sh, kind: KWOKNodeClass", 1), options: named, gives: []string{`"nodeClass":{"kwok":{}}`}},
-		"another cloud":            {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.azure.com, kind: AKSNodeClass", 1), options: named, gives: []string{`"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`}},
+		"an existing node class":         {read: nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {role: nodes}\n", options: named, findings: []want{{source.Kept, "EC2NodeClass/default ", "stays as it is"}}},
+		"the platform's own":             {read: open + pools, options: named, findings: []want{{source.Other, "NodePool/open ", "belongs to the platform"}}, not: []string{"open"}},
+		"no tie, but a tenant":           {read: open + pools + strings.ReplaceAll(onJobs, "node-pool: jobs", "node-pool: open"), options: named, findings: []want{{source.Changed, "NodePool/open spec.template.spec.taints", "lack the label or the taint"}}, gives: []string{`"shop":{"pool":"open"}`}},
+		"a Provisioner of the same name": {read: nodePool + "---" + provisioner, options: named, problems: []string{"NodePool/jobs: Provisioner/jobs at read.yaml:"}},
+		"simulated":                      {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.kwok.sh, kind: KWOKNodeClass", 1), options: named, gives: []string{`"nodeClass":{"kwok":{}}`}},
+		"another cloud":                  {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.azure.com, kind: AKSNodeClass", 1), options: named, gives: []string{`"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`}},
 	} {
 		t.Run(name, r.checkMapping)
 	}

@@ -159,9 +159,9 @@ func matchPlainly(p, t []rune) bool {
 	}
 }
 
-// TestOperatorsAreKnown fails if a statement uses an unknown operator, whose condition is
-// never met.
-func TestOperatorsAreKnown(t *testing.T) {
+// TestConditionOperatorsAreKnown fails if a statement uses an unknown operator, whose
+// condition is never met.
+func TestConditionOperatorsAreKnown(t *testing.T) {
 	known := []string{stringEquals, stringEqualsIfExists, stringLike, allStringEquals, anyStringEquals, arnEquals, isTrue}
 	for _, s := range ControllerRights(buildEstate(t, everything)) {
 		for operator := range maps.Keys(s.Conditions) {

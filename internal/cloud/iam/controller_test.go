@@ -124,8 +124,8 @@ func listKeyCalls() []Request {
 	return all
 }
 
-// TestControllerIsEnough fails if a call is refused, or if no call needs an action.
-func TestControllerIsEnough(t *testing.T) {
+// TestControllerRightsSuffice fails if a call is refused, or if no call needs an action.
+func TestControllerRightsSuffice(t *testing.T) {
 	expectJustEnough(t, here.Resolve(ControllerRights(buildEstate(t, everything))), calls)
 }
 
@@ -149,34 +149,34 @@ func expectJustEnough(t *testing.T, statements []Statement, calls []Request) {
 	}
 }
 
-// TestControllerIsNotMore fails if the policies of a cluster allow requests outside its
+// TestControllerRightsAreLimited fails if the policies of a cluster allow requests outside its
 // scope.
-func TestControllerIsNotMore(t *testing.T) {
+func TestControllerRightsAreLimited(t *testing.T) {
 	statements := here.Resolve(ControllerRights(buildEstate(t, everything)))
 	for name, r := range map[string]Request{
-		"another cluster's instance":            {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, foreign},
-		"an instance that nobody tagged":        {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, nil},
-		"an instance in another region":         {"ec2:TerminateInstances", []string{"arn:aws:ec2:us-east-1:123456789012:instance/i-1"}, standsAs},
-		"to look into another region":           {"ec2:DescribeInstances", nil, makeTags("aws:RequestedRegion", "us-east-1")},
-		"another cluster's launch template":     {"ec2:RunInstances", []string{arn + "launch-template/lt-1"}, foreign},
-		"an instance without tags":              {"ec2:RunInstances", []string{arn + "instance/*"}, nil},
-		"an instance of another cluster's":      {"ec2:RunInstances", []string{arn + "instance/*"}, mergeContexts(asked, makeTags("aws:RequestTag/eks:eks-cluster-name", "other"))},
-		"to make another's instance its own":    {"ec2:CreateTags", []string{arn + "instance/i-1"}, asked},
-		"other tags on its instances":           {"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(standsAs, map[string][]string{"aws:TagKeys": {"kubernetes.io/cluster/other"}})},
-		"to hand its instances over":            {"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(standsAs, makeTags("aws:RequestTag/eks:eks-cluster-name", "other"))},
-		"another role":                          {"iam:PassRole", []string{"arn:aws:iam::123456789012:role/Admin"}, passed},
-		"its role for another service":          {"iam:PassRole", []string{"arn:aws:iam::123456789012:role/nodes"}, makeTags("iam:PassedToService", "lambda.amazonaws.com")},
-		"another's instance profile":            {"iam:AddRoleToInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/admin"}, profiled},
-		"another cluster's instance profile":    {"iam:DeleteInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/karpenter/eu-west-1/other/uid/other_1"}, profiled},
-		"to make a profile its own":             {"iam:TagInstanceProfile", []string{profileARN}, profile},
-		"another queue":                         {"sqs:ReceiveMessage", []string{"arn:aws:sqs:eu-west-1:123456789012:other"}, nil},
-		"a message":                             {"sqs:SendMessage", []string{"arn:aws:sqs:eu-west-1:123456789012:demo"}, nil},
-		"another parameter":                     {"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1:123456789012:parameter/secrets/db"}, nil},
-		"another key":                           {"kms:Decrypt", []string{"arn:aws:kms:eu-west-1:123456789012:key/other"}, via},
-		"the key by itself":                     {"kms:Decrypt", []string{keyARN}, makeTags("kms:ViaService", "s3.eu-west-1.amazonaws.com")},
-		"a grant of the key to somebody":        {"kms:CreateGrant", []string{keyARN}, mergeContexts(via, makeTags("kms:GrantIsForAWSResource", "false"))},
-		"another cluster":                       {"eks:DescribeCluster", []string{"arn:aws:eks:eu-west-1:123456789012:cluster/other"}, nil},
-		"network interfaces, as nodes once did": {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, asked},
+		"another cluster's instance":              {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, foreign},
+		"an untagged instance":                    {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, nil},
+		"an instance in another region":           {"ec2:TerminateInstances", []string{"arn:aws:ec2:us-east-1:123456789012:instance/i-1"}, standsAs},
+		"to look into another region":             {"ec2:DescribeInstances", nil, makeTags("aws:RequestedRegion", "us-east-1")},
+		"another cluster's launch template":       {"ec2:RunInstances", []string{arn + "launch-template/lt-1"}, foreign},
+		"an instance without tags":                {"ec2:RunInstances", []string{arn + "instance/*"}, nil},
+		"an instance of another cluster's":        {"ec2:RunInstances", []string{arn + "instance/*"}, mergeContexts(asked, makeTags("aws:RequestTag/eks:eks-cluster-name", "other"))},
+		"to make another's instance its own":      {"ec2:CreateTags", []string{arn + "instance/i-1"}, asked},
+		"other tags on its instances":             {"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(standsAs, map[string][]string{"aws:TagKeys": {"kubernetes.io/cluster/other"}})},
+		"to hand its instances over":              {"ec2:CreateTags", []string{arn + "instance/i-1"}, mergeContexts(standsAs, makeTags("aws:RequestTag/eks:eks-cluster-name", "other"))},
+		"another role":                            {"iam:PassRole", []string{"arn:aws:iam::123456789012:role/Admin"}, passed},
+		"its role for another service":            {"iam:PassRole", []string{"arn:aws:iam::123456789012:role/nodes"}, makeTags("iam:PassedToService", "lambda.amazonaws.com")},
+		"another's instance profile":              {"iam:AddRoleToInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/admin"}, profiled},
+		"another cluster's instance profile":      {"iam:DeleteInstanceProfile", []string{"arn:aws:iam::123456789012:instance-profile/karpenter/eu-west-1/other/uid/other_1"}, profiled},
+		"to make a profile its own":               {"iam:TagInstanceProfile", []string{profileARN}, profile},
+		"another queue":                           {"sqs:ReceiveMessage", []string{"arn:aws:sqs:eu-west-1:123456789012:other"}, nil},
+		"a message":                               {"sqs:SendMessage", []string{"arn:aws:sqs:eu-west-1:123456789012:demo"}, nil},
+		"another parameter":                       {"ssm:GetParameter", []string{"arn:aws:ssm:eu-west-1:123456789012:parameter/secrets/db"}, nil},
+		"another key":                             {"kms:Decrypt", []string{"arn:aws:kms:eu-west-1:123456789012:key/other"}, via},
+		"the key by itself":                       {"kms:Decrypt", []string{keyARN}, makeTags("kms:ViaService", "s3.eu-west-1.amazonaws.com")},
+		"a grant of the key to another principal": {"kms:CreateGrant", []string{keyARN}, mergeContexts(via, makeTags("kms:GrantIsForAWSResource", "false"))},
+		"another cluster":                         {"eks:DescribeCluster", []string{"arn:aws:eks:eu-west-1:123456789012:cluster/other"}, nil},
+		"network interfaces, as nodes once did":   {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, asked},
 	} {
 		if Allows(statements, r) {
 			t.Errorf("allowed: %s", name)
@@ -184,9 +184,9 @@ func TestControllerIsNotMore(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsNeeded fails if a file that needs fewer rights gets the rights of a larger
-// one.
-func TestOnlyWhatIsNeeded(t *testing.T) {
+// TestControllerRightsOfSmallFile fails if a file that needs fewer rights gets the rights of a
+// larger one.
+func TestControllerRightsOfSmallFile(t *testing.T) {
 	plain := here.Resolve(ControllerRights(buildEstate(t, "platform: {clusterName: demo, nodeClass: {aws: {instanceProfile: nodes}}}\npools: {apps: {}}\n")))
 	for _, r := range calls {
 		switch {

@@ -38,12 +38,12 @@ var operatorCalls = []Request{
 	{"ec2:DeleteNetworkInterface", []string{arn + "network-interface/eni-1"}, owned},
 }
 
-// TestOperatorIsEnough fails if a call is refused, or if no call needs an action.
-func TestOperatorIsEnough(t *testing.T) {
+// TestOperatorRightsSuffice fails if a call is refused, or if no call needs an action.
+func TestOperatorRightsSuffice(t *testing.T) {
 	expectJustEnough(t, here.Resolve(OperatorRights(buildEstate(t, networked))), operatorCalls)
 }
 
-func TestOperatorIsNotMore(t *testing.T) {
+func TestOperatorRightsAreLimited(t *testing.T) {
 	statements := here.Resolve(OperatorRights(buildEstate(t, networked)))
 	without := func(key string) map[string][]string {
 		fewer := maps.Clone(wanted)

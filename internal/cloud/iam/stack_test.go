@@ -26,9 +26,9 @@ func planStack(t *testing.T, file string, o Options) *Stack {
 	return s
 }
 
-// TestCloudFormationHangsTogether fails if the template refers to something that it does
+// TestCloudFormationReferences fails if the template refers to something that it does
 // not contain.
-func TestCloudFormationHangsTogether(t *testing.T) {
+func TestCloudFormationReferences(t *testing.T) {
 	logical, pseudo := regexp.MustCompile(`^[A-Za-z0-9]{1,255}$`), regexp.MustCompile(`\$\{([^}]*)\}`)
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -79,9 +79,9 @@ func TestCloudFormationHangsTogether(t *testing.T) {
 	}
 }
 
-// TestTerraformHangsTogether fails if an expression refers to nothing, or if a policy
+// TestTerraformReferences fails if an expression refers to nothing, or if a policy
 // document is not valid JSON.
-func TestTerraformHangsTogether(t *testing.T) {
+func TestTerraformReferences(t *testing.T) {
 	expression := regexp.MustCompile(`\$\{(data\.)?([a-z_]+)\.([a-z0-9_]+)\.[a-z_]+\}`)
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -124,9 +124,9 @@ func TestTerraformHangsTogether(t *testing.T) {
 	}
 }
 
-// TestNodesHaveLittle fails if nodes have any rights besides the four managed policies.
+// TestNodeRolePolicies fails if nodes have any rights besides the four managed policies.
 // Pods must get their AWS rights separately.
-func TestNodesHaveLittle(t *testing.T) {
+func TestNodeRolePolicies(t *testing.T) {
 	content := planStack(t, everything, Options{}).JSON()
 	for _, n := range content["nodeRoles"].([]any) {
 		node := n.(map[string]any)
@@ -150,9 +150,9 @@ func TestNodesHaveLittle(t *testing.T) {
 	}
 }
 
-// TestEverybodyElseIsKeptOut checks the resource-based policies: each allowing statement
-// restricts its principal and, where that is possible, has conditions.
-func TestEverybodyElseIsKeptOut(t *testing.T) {
+// TestResourcePoliciesRestrictPrincipals checks the resource-based policies: each allowing
+// statement restricts its principal and, where that is possible, has conditions.
+func TestResourcePoliciesRestrictPrincipals(t *testing.T) {
 	for name, o := range ways {
 		content := planStack(t, everything, o).JSON()
 		visitEntries(content, func(key string, value any) {

@@ -116,9 +116,9 @@ func TestReplaced(t *testing.T) {
 	c.expectRecords(noon, "idle apps: 180000 0", "tenant shop apps Pod/web-0: 180000 180000 ~180000 0")
 }
 
-// TestOthers covers volumes that lose their claim, a Service that becomes a load balancer, and a price
-// that changes.
-func TestOthers(t *testing.T) {
+// TestVolumesServicesAndPrices covers volumes that lose their claim, a Service that becomes a load
+// balancer, and a price that changes.
+func TestVolumesServicesAndPrices(t *testing.T) {
 	c := newCluster(t)
 	c.startProcess()
 	c.addNamespace("shop", "shop", "")

@@ -90,8 +90,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestRoundIsOnce expects a price of many factors to be rounded once.
-func TestRoundIsOnce(t *testing.T) {
+// TestRoundProductOnce expects a price of many factors to be rounded once.
+func TestRoundProductOnce(t *testing.T) {
 	rate, factor := big.NewRat(10_000_005, 10_000_000), big.NewRat(1, 3)
 	if got := Round(new(big.Rat).Mul(rate, factor)); got != 333_334 {
 		t.Errorf("%d, want 333334: a third of 1.0000005 is 0.3333335", got)

@@ -525,7 +525,7 @@ func testTwoLeaders(w *world) {
 		w.Fatal(err)
 	}
 	touched := 0
-	late.Client = meanwhile{late.Client, func() {
+	late.Client = applyHookClient{late.Client, func() {
 		touched++
 		o := coreapply.ConfigMap(rights.NameCopy(evening, 1), v1alpha1.SystemNamespace).WithAnnotations(map[string]string{"touched": "yes"})
 		if err := w.Client.Apply(w.Context(), o, client.FieldOwner("other")); err != nil {
@@ -544,13 +544,13 @@ func testTwoLeaders(w *world) {
 	w.expectHour(makeHour(2 * n).From)
 }
 
-// meanwhile acts before each apply.
-type meanwhile struct {
+// applyHookClient acts before each apply.
+type applyHookClient struct {
 	client.Client
 	act func()
 }
 
-func (m meanwhile) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+func (m applyHookClient) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	m.act()
 	return m.Client.Apply(ctx, o, opts...)
 }

@@ -22,8 +22,8 @@ func makeLine(name string, cost, idle money.Amount) *Line {
 	return &Line{Name: name, Cost: cost, Idle: idle, Total: cost + idle}
 }
 
-// TestPicture compares docs/reference/cost.svg with the picture of an example.
-func TestPicture(t *testing.T) {
+// TestRenderSVG compares docs/reference/cost.svg with the picture of an example.
+func TestRenderSVG(t *testing.T) {
 	shop, bank, platform, idle := makeLine("shop", 412_300_000, 121_900_000), makeLine("bank", 230_150_000, 64_000_000), makeLine("(platform)", 51_200_000, 22_800_000), makeLine("(idle)", 0, 31_700_000)
 	shop.Estimated, bank.UnknownSeconds = 1, 3600
 	got := RenderSVG(makeReport(shop, bank, platform, idle))
@@ -38,8 +38,9 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// TestPictures covers reports without lines and with many, small amounts, hidden idle cost and hostile names.
-func TestPictures(t *testing.T) {
+// TestRenderSVGOfUnusualReports covers reports without lines and with many, small amounts, hidden idle cost
+// and hostile names.
+func TestRenderSVGOfUnusualReports(t *testing.T) {
 	var many []*Line
 	for i := range 50 {
 		many = append(many, makeLine(fmt.Sprintf("t-%02d", i), money.Amount(i)*money.Unit, 0))

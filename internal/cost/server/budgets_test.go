@@ -130,9 +130,10 @@ var budgetAttacks = []attack{
 	{name: "the operator's token for a tenant's cost", request: "GET /v1/costs?namespace=bank", token: "operator-token", without: []guard{audience, rightInNamespace}},
 }
 
-// TestBudgetsReveal changes the neighbours of shop in random hours. Its cost, and so the stage of its budget, stays
-// the same, to the millionth of rounding on each node, and so does its price. Without the guard of idle cost it does not.
-func TestBudgetsReveal(t *testing.T) {
+// TestBudgetsAreIndependentOfOthers changes the neighbours of shop in random hours. Its cost, and so the stage of its
+// budget, stays the same, to the millionth of rounding on each node, and so does its price. Without the guard of idle
+// cost it does not.
+func TestBudgetsAreIndependentOfOthers(t *testing.T) {
 	differ := func(list []filter) (most int64) {
 		for seed := range uint64(100) {
 			r := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a test repeats its numbers

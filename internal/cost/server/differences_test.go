@@ -164,9 +164,10 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestOthersChangeNothing changes the rows of others at random: their amounts, requests, names and number. All answers to a
-// caller stay the same, byte by byte, so that nothing about others can be computed from any number of them.
-func TestOthersChangeNothing(t *testing.T) {
+// TestAnswersAreIndependentOfOthers changes the rows of others at random: their amounts, requests, names and number.
+// All answers to a caller stay the same, byte by byte, so that nothing about others can be computed from any number of
+// them.
+func TestAnswersAreIndependentOfOthers(t *testing.T) {
 	change := func(r *rand.Rand, c reader) *world {
 		w := newWorldOf(func(row *ledger.Row) bool {
 			if c.owns(row) {

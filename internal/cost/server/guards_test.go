@@ -76,7 +76,7 @@ func listGuards() []guard {
 func newServerWithout(removed ...guard) *server {
 	s, _ := newTestServer()
 	lacks := func(g guard) bool { return slices.Contains(removed, g) }
-	s.Reviews = &lenient{lacks: lacks}
+	s.Reviews = &lenientServer{lacks: lacks}
 	isRemoved := func(c check) bool { return lacks(guard(c.name)) }
 	s.checks, s.bareChecks = slices.DeleteFunc(slices.Clone(checks), isRemoved), slices.DeleteFunc(slices.Clone(bareChecks), isRemoved)
 	s.filters = slices.DeleteFunc(slices.Clone(filters), func(f filter) bool { return lacks(guard("filter " + f.name)) })
@@ -95,7 +95,7 @@ func newServerWithout(removed ...guard) *server {
 		return token
 	}
 	if lacks(existence) {
-		s.Source = inventive{s.Source}
+		s.Source = inventedNamespaces{s.Source}
 	}
 	return s
 }
@@ -113,10 +113,10 @@ func findMisplacedToken(r *http.Request) string {
 	return token
 }
 
-// inventive has namespaces that do not exist, each with the tenant to which it belonged, or which it seems to have.
-type inventive struct{ Source }
+// inventedNamespaces has namespaces that do not exist, each with the tenant to which it belonged, or which it seems to have.
+type inventedNamespaces struct{ Source }
 
-func (i inventive) Read(from time.Time) (collect.View, error) {
+func (i inventedNamespaces) Read(from time.Time) (collect.View, error) {
 	v, err := i.Source.Read(from)
 	v.Tenants = maps.Clone(v.Tenants)
 	for namespace, tenant := range map[string]string{
@@ -127,13 +127,13 @@ func (i inventive) Read(from time.Time) (collect.View, error) {
 	return v, err
 }
 
-// lenient answers as an API server that lacks some guards.
-type lenient struct {
+// lenientServer answers as an API server that lacks some guards.
+type lenientServer struct {
 	reviews
 	lacks func(guard) bool
 }
 
-func (l *lenient) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+func (l *lenientServer) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
 	err := l.reviews.Create(ctx, o, options...)
 	switch review := o.(type) {
 	case *authenticationv1.TokenReview:

@@ -86,9 +86,9 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestOpenMetricsReveal changes the cost of a neighbour. The metrics without authentication stay the same, and have
-// no tenant; the others change.
-func TestOpenMetricsReveal(t *testing.T) {
+// TestOpenMetricsHideTenants changes the cost of a neighbour. The metrics without authentication stay the same, and
+// have no tenant; the others change.
+func TestOpenMetricsHideTenants(t *testing.T) {
 	var open, all [2]string
 	for i, neighbour := range []money.Amount{1, 777_777_777} {
 		m := newMetrics()

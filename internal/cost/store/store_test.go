@@ -309,9 +309,9 @@ func TestMergeKeepsDamaged(t *testing.T) {
 	merge("days/20261123.000000000001", 4)
 }
 
-// TestOtherForm expects that a process does not lead a store with files of another version of croft, since a merge would
-// remove them.
-func TestOtherForm(t *testing.T) {
+// TestLeadRefusesOtherVersion expects that a process does not lead a store with files of another version of croft,
+// since a merge would remove them.
+func TestLeadRefusesOtherVersion(t *testing.T) {
 	for _, name := range []string{"hours/20261123T01.000000000001", "days/20261123.000000000001", "sums/20261123.000000000001"} {
 		directory := t.TempDir()
 		reports := 0

@@ -321,8 +321,8 @@ func TestCommandLimits(t *testing.T) {
 	})
 }
 
-// TestMostCommands expects a limit for all users together.
-func TestMostCommands(t *testing.T) {
+// TestTotalCommandLimit expects a limit for all users together.
+func TestTotalCommandLimit(t *testing.T) {
 	c := newCommands()
 	for i := range mostCommands {
 		if !c.add(fmt.Sprint(i)) {

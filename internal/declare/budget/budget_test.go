@@ -34,8 +34,8 @@ func newStatus(spent string, percent int64, stage v1alpha1.BudgetStage, begin in
 	return s
 }
 
-// TestStage computes the stage from figures alone.
-func TestStage(t *testing.T) {
+// TestComputeStage computes the stage from figures alone.
+func TestComputeStage(t *testing.T) {
 	for _, c := range []struct {
 		spent   int64
 		percent int64
@@ -55,8 +55,8 @@ func TestStage(t *testing.T) {
 	}
 }
 
-// TestKept expects the stage after a later answer, or none.
-func TestKept(t *testing.T) {
+// TestComputeKeepsStage expects the stage after a later answer, or without an answer.
+func TestComputeKeepsStage(t *testing.T) {
 	pods, nodes, warn := v1alpha1.BudgetDenyNewPods, v1alpha1.BudgetDenyNewNodes, v1alpha1.BudgetWarn
 	october := newStatus("999.00", 124, pods, 120)
 	october.Month = "2026-10"
@@ -111,8 +111,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestMessages compares the texts for users. The figures of a stage are from its beginning.
-func TestMessages(t *testing.T) {
+// TestDescribe compares the texts for users. The figures of a stage are from its beginning.
+func TestDescribe(t *testing.T) {
 	first := Compute(newShop(), nil, newAnswer(961), "shop", noon)
 	later := Compute(newShop(), first, newAnswer(1200), "shop", noon.Add(time.Minute))
 	stage, text := Describe("shop", "#shop-oncall", later)
@@ -146,8 +146,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestWrites expects a write only if a rounded figure changes.
-func TestWrites(t *testing.T) {
+// TestIsWorthWriting expects a write only if a rounded figure changes.
+func TestIsWorthWriting(t *testing.T) {
 	before := newStatus("640.10", 80, v1alpha1.BudgetWarn, 80)
 	same := before.DeepCopy()
 	same.Spent = "640.90"
@@ -175,8 +175,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestRest compares the functions on months.
-func TestRest(t *testing.T) {
+// TestMonthsAndResolve tests the functions on months, and Resolve.
+func TestMonthsAndResolve(t *testing.T) {
 	if got := GetEndOfMonth(time.Date(2026, 12, 31, 23, 59, 0, 0, time.UTC)); !got.Equal(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("got %s", got)
 	}

@@ -21,11 +21,11 @@ import (
 	"croft.dev/croft/internal/walls/wall"
 )
 
-// TestWhatCheckCallsGoodIsAccepted compares `croft check` with a real API server that has
+// TestCheckAgreesWithServer compares `croft check` with a real API server that has
 // Karpenter's CRDs: the server must accept each object of a valid estate, and refuse an estate
 // that check refuses for a reason that the server also validates. The reasons for which check
 // refuses estates that the server accepts, but that cannot work, are listed.
-func TestWhatCheckCallsGoodIsAccepted(t *testing.T) {
+func TestCheckAgreesWithServer(t *testing.T) {
 	sandbox.EndToEnd(t)
 	server := newDryRunServer(t)
 	for _, c := range agreements {

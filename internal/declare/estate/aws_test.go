@@ -13,10 +13,10 @@ import (
 	"croft.dev/croft/internal/declare/manifest"
 )
 
-// TestLayOver fills every field of two classes. It expects the upper class's values, or the
-// base's where the upper class has none. It reads the fields from the type, so it covers new
-// fields.
-func TestLayOver(t *testing.T) {
+// TestMergeClasses fills every field of two classes. It expects the upper class's values, or
+// the base's where the upper class has none. It reads the fields from the type, so it covers
+// new fields.
+func TestMergeClasses(t *testing.T) {
 	base, upper := expandShortForms(makeFilledClass(t, "base", 1)), expandShortForms(makeFilledClass(t, "upper", 2))
 	if diff := cmp.Diff(base, mergeClasses(base, &v1alpha1.AWSNodeClass{})); diff != "" {
 		t.Errorf("over the base lies nothing, and something changed:\n%s", diff)
@@ -119,8 +119,9 @@ func TestAWSClass(t *testing.T) {
 	}
 }
 
-// TestClassOfAnotherKind fails unless a class of another kind replaces the platform's.
-func TestClassOfAnotherKind(t *testing.T) {
+// TestPoolClassReplacesPlatformClass fails unless a class of another kind replaces the
+// platform's.
+func TestPoolClassReplacesPlatformClass(t *testing.T) {
 	_, e := parseValid(t, "platform: {clusterName: demo, nodeClass: {aws: {role: a}}}\npools:\n  a: {nodeClass: {kwok: {}}}\n  b: {nodeClass: {ref: {group: g, kind: K, name: n}}}\n  c:\n")
 	if a, b, c := e.FindPool("a").Class, e.FindPool("b").Class, e.FindPool("c").Class; a.AWS != nil || a.Kwok == nil || b.AWS != nil || b.Ref == nil || c.AWS == nil {
 		t.Errorf("%+v %+v %+v", a, b, c)

@@ -160,7 +160,7 @@ func TestByAge(t *testing.T) {
 	}
 }
 
-func TestNoPlatformNoEstate(t *testing.T) {
+func TestBuildWithoutPlatform(t *testing.T) {
 	e, problems := Build(&manifest.Declaration{})
 	expectProblems(t, problems, "Platform/default: is missing; declare the cluster's platform with its clusterName and nodeClass")
 	if e != nil {
@@ -322,7 +322,7 @@ func TestBuiltinQuota(t *testing.T) {
 		name, defaults, own string
 		want                int
 	}{
-		{"neither says anything", "", "", len(quota)},
+		{"neither sets it", "", "", len(quota)},
 		{"the platform's", "quota: {pods: 7}", "", 1},
 		{"the tenant's", "quota: {pods: 7}", "quota: {pods: 1, services: 1}", 2},
 		{"the platform lifts it", "quota: {}", "", 0},
@@ -339,7 +339,7 @@ func TestBuiltinQuota(t *testing.T) {
 	}
 }
 
-func TestParseReportsEverythingAtOnce(t *testing.T) {
+func TestParseReportsAllProblems(t *testing.T) {
 	_, _, problems := parseAndBuild(`platform: {clusterName: demo, nodeClass: {kwok: {}}}
 pools:
   jobs: {emptyTTL: 10, colour: red}
@@ -364,7 +364,7 @@ spec: {pool: apps}
 	)
 }
 
-func TestNothingIsMissingFromAFileThatCannotBeRead(t *testing.T) {
+func TestParseUnreadableFile(t *testing.T) {
 	_, _, problems := parseAndBuild("tenants:\n  shop: {pool: jobs}\n---\npools: [\n")
 	expectProblems(t, problems, "croft.yaml:4: not YAML: did not find expected node content")
 }

@@ -216,9 +216,9 @@ func TestTenantCallersAreBound(t *testing.T) {
 	check("the caller is being deleted", 0, "")
 }
 
-// TestMostTenantCallers expects that the oldest TenantCallers for one tenant count, and that refused and
-// expired ones take no place.
-func TestMostTenantCallers(t *testing.T) {
+// TestTenantCallersAreLimited expects that the oldest TenantCallers for one tenant count, and that
+// refused and expired ones take no place.
+func TestTenantCallersAreLimited(t *testing.T) {
 	var callers []v1alpha1.TenantCaller
 	add := func(name string, age int, edits ...func(*v1alpha1.TenantCaller)) {
 		o := newCaller(name, edits...)
@@ -267,8 +267,8 @@ func TestTenantCallersEnd(t *testing.T) {
 	}
 }
 
-// TestCallersFromIsChecked expects one clear line for each mistake.
-func TestCallersFromIsChecked(t *testing.T) {
+// TestInvalidCallersFrom expects one clear line for each mistake.
+func TestInvalidCallersFrom(t *testing.T) {
 	const content = base + "pools: {apps: }\ntenants:\n  shop: {pool: apps, network: {callersFrom: [%s]}}\n  billing: {pool: apps}\n"
 	for _, test := range []badInput{
 		{"the tenant itself", "shop", []string{

@@ -191,8 +191,8 @@ func TestConsentIsForOneTenant(t *testing.T) {
 	}
 }
 
-// TestConsentsAreChecked expects one clear line for each mistake.
-func TestConsentsAreChecked(t *testing.T) {
+// TestInvalidConsents expects one clear line for each mistake.
+func TestInvalidConsents(t *testing.T) {
 	for _, test := range []badInput{
 		{"the tenant itself", "callers: {shop: {ports: [443]}}", []string{
 			"tenants.shop.network.callers.shop: is the tenant itself, whose pods are always connected; name another tenant, or leave it out"}},

@@ -90,11 +90,11 @@ tenants:
 		{"twice", []request{{anchor: "shop", name: "shop-a", tenant: "shop"}, {anchor: "shop-db", name: "shop-a", tenant: "shop"}}, "shop shop-db shop-a", "bank", ""},
 		{"in another's namespace", []request{{anchor: "bank", name: "shop-a", tenant: "shop"}}, "shop shop-db", "bank", ""},
 		{"in a requested namespace", []request{{anchor: "shop", name: "shop-a", tenant: "shop"}, {anchor: "shop-a", name: "shop-b", tenant: "shop"}}, "shop shop-db shop-a", "bank", ""},
-		{"in nobody's namespace", []request{{anchor: "lost", name: "shop-a", tenant: "shop"}}, "shop shop-db", "bank", ""},
+		{"in a namespace of no tenant", []request{{anchor: "lost", name: "shop-a", tenant: "shop"}}, "shop shop-db", "bank", ""},
 		{"to a tenant that was", []request{{anchor: "shop", name: "old-a", tenant: "old"}}, "shop shop-db", "bank", ""},
-		{"what is declared by now", []request{{anchor: "shop", name: "shop-db", tenant: "shop"}}, "shop shop-db", "bank", ""},
-		{"what another declares later", []request{{anchor: "shop", name: "bank", tenant: "shop"}}, "shop shop-db bank", "", "tenants.bank: namespace bank belongs to tenant shop"},
-		{"what is the platform's now", []request{{anchor: "shop", name: "kube-a", tenant: "shop"}}, "", "bank", "tenants.shop.selfService: kube-a was granted"},
+		{"declared since the request", []request{{anchor: "shop", name: "shop-db", tenant: "shop"}}, "shop shop-db", "bank", ""},
+		{"declared later by another tenant", []request{{anchor: "shop", name: "bank", tenant: "shop"}}, "shop shop-db bank", "", "tenants.bank: namespace bank belongs to tenant shop"},
+		{"the platform's since the request", []request{{anchor: "shop", name: "kube-a", tenant: "shop"}}, "", "bank", "tenants.shop.selfService: kube-a was granted"},
 		{"too many", many(63), "", "bank", "declares 2 namespaces and was granted 63"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -110,12 +110,12 @@ func TestSubsystems(t *testing.T) {
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	l := logr.FromSlogHandler((&logging.Options{}).NewHandler(&b))
-	l.Info("started", "source", strange{}, "after", time.Second)
+	l.Info("started", "source", unencodable{}, "after", time.Second)
 	if line := b.String(); !strings.HasPrefix(line, "{") || !strings.Contains(line, `"source":"kind source"`) {
 		t.Error(line)
 	}
 }
 
-type strange struct{ Func func() }
+type unencodable struct{ Func func() }
 
-func (strange) String() string { return "kind source" }
+func (unencodable) String() string { return "kind source" }

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestObjectsAreAsDeclared(t *testing.T) {
+func TestParseKeepsDeclaredObject(t *testing.T) {
 	d := parseValid(t, base+"pools: {jobs: {emptyTTL: 10m}}\n")
 	want := map[string]any{
 		"apiVersion": "croft.dev/v1alpha1", "kind": "Pool",

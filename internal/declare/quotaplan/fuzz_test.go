@@ -350,8 +350,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// TestNeverTooMuch runs the model of FuzzPlan with random events.
-func TestNeverTooMuch(t *testing.T) {
+// TestPlanNeverExceedsQuota runs the model of FuzzPlan with random events.
+func TestPlanNeverExceedsQuota(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, 20)

@@ -54,16 +54,16 @@ func TestPlan(t *testing.T) {
 		{"one runs short: the other shrinks first", "10",
 			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "5", "5", "5", "0")},
 			map[string]string{"a": "5", "b": "3"}},
-		{"what was taken is not in force yet", "10",
+		{"a reduced share is not in force yet", "10",
 			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "3", "3", "5", "0")},
 			map[string]string{"a": "5", "b": "3"}},
-		{"what was taken is not even written yet", "10",
+		{"a reduced share is not written yet", "10",
 			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "3", "5", "5", "0")},
 			map[string]string{"a": "5", "b": "3"}},
-		{"what was taken is in force, and granted", "10",
+		{"a reduced share is in force, and granted", "10",
 			[]quotaplan.Space{newSpace("a", "5", "5", "5", "4"), newSpace("b", "3", "3", "3", "0")},
 			map[string]string{"a": "7", "b": "3"}},
-		{"what came to be used meanwhile is not granted", "10",
+		{"a share used meanwhile is not granted", "10",
 			[]quotaplan.Space{newSpace("a", "5", "5", "5", "5"), newSpace("b", "3", "3", "3", "4")},
 			map[string]string{"a": "6", "b": "4"}},
 		{"a grant that is on its way is left alone", "10",
@@ -114,9 +114,9 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanForgets tests a resource that the quota no longer names, and a namespace that leaves
-// without having been in the ledger.
-func TestPlanForgets(t *testing.T) {
+// TestPlanDropsObsoleteEntries tests a resource that the quota no longer names, and a
+// namespace that leaves without having been in the ledger.
+func TestPlanDropsObsoleteEntries(t *testing.T) {
 	next := quotaplan.Plan(newResourceList(corev1.ResourceServices, "4"), []quotaplan.Space{
 		newSpace("a", "5", "5", "5", "0"), markLeaving(newSpace("b", "", "5", "5", "0")),
 	})
@@ -125,7 +125,7 @@ func TestPlanForgets(t *testing.T) {
 	}
 }
 
-func TestEven(t *testing.T) {
+func TestDivideEvenly(t *testing.T) {
 	for _, test := range []struct {
 		name, total string
 		resource    corev1.ResourceName
@@ -185,9 +185,9 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// TestStanding expects a namespace outside of the ledger to start without a share, and an entry
-// of the ledger without a namespace of the tenant to be left out.
-func TestStanding(t *testing.T) {
+// TestCurrentShares expects a namespace outside of the ledger to start without a share, and an
+// entry of the ledger without a namespace of the tenant to be left out.
+func TestCurrentShares(t *testing.T) {
 	total, given := newResourceList(corev1.ResourcePods, "20"), newResourceList(corev1.ResourcePods, "12")
 	shares := quotaplan.CurrentShares(total, []string{"a", "b"}, map[string]corev1.ResourceList{"a": given, "gone": given})
 	want := map[string]corev1.ResourceList{"a": given, "b": newResourceList(corev1.ResourcePods, "0")}

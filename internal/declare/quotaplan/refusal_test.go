@@ -23,7 +23,7 @@ func TestParseRefusal(t *testing.T) {
 		{"another quota", `Error creating: pods "a" is forbidden: exceeded quota: mine, requested: pods=1, used: pods=1, limited: pods=1`, nil},
 		{"something else", `Error creating: pods "a" is forbidden: no`, nil},
 		{"below zero", pod + "requested: pods=-1, used: pods=1, limited: pods=1", nil},
-		{"an exponent that nobody can compute with", pod + "requested: pods=1e999999999, used: pods=1, limited: pods=1", nil},
+		{"a huge exponent", pod + "requested: pods=1e999999999, used: pods=1, limited: pods=1", nil},
 		{"no number", pod + "requested: pods=many, used: pods=1, limited: pods=1", nil},
 		{"not what is used", pod + "requested: pods=1, used: services=1, limited: pods=1", nil},
 		{"too long", strings.Repeat(" ", 5000) + pod + "requested: pods=1, used: pods=1, limited: pods=1", nil},
@@ -37,8 +37,8 @@ func TestParseRefusal(t *testing.T) {
 	}
 }
 
-// TestNeeds tests namespaces that need more headroom than the others.
-func TestNeeds(t *testing.T) {
+// TestPlanWithMinimumsAndDemands tests namespaces that need more headroom than the others.
+func TestPlanWithMinimumsAndDemands(t *testing.T) {
 	needing := func(s quotaplan.Space, minimum string, demands ...string) quotaplan.Space {
 		s.Minimum = newResourceList(corev1.ResourcePods, minimum)
 		for _, d := range demands {
@@ -79,7 +79,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-func TestEvenButForMinimums(t *testing.T) {
+func TestDivideEvenlyWithMinimums(t *testing.T) {
 	shares := quotaplan.DivideEvenly(newResourceList(corev1.ResourcePods, "20"), []string{"a", "b", "c"},
 		map[string]corev1.ResourceList{"b": newResourceList(corev1.ResourcePods, "15"), "c": newResourceList(corev1.ResourcePods, "1")})
 	for namespace, want := range map[string]string{"a": "3", "b": "15", "c": "2"} {

@@ -103,8 +103,8 @@ func TestPrefixesOfNodes(t *testing.T) {
 	}
 }
 
-// TestGap checks each address between prefixes.
-func TestGap(t *testing.T) {
+// TestCoverGap checks each address between prefixes.
+func TestCoverGap(t *testing.T) {
 	for _, test := range [][2]string{{"10.0.0.0", "10.0.0.0"}, {"10.0.0.16", "10.0.1.16"}, {"10.0.0.48", "10.0.3.224"}, {"0.0.0.16", "0.0.4.0"}} {
 		from, to := netip.MustParseAddr(test[0]), netip.MustParseAddr(test[1])
 		at := from

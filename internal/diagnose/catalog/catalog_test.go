@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/diagnose/catalog"
 )
 
-// TestEachTextIsItsOwnRows fails if a text of the catalogue, which is verbatim from its
+// TestFindMatchesEachText fails if a text of the catalogue, which is verbatim from its
 // component, does not match its own row, or matches another one.
-func TestEachTextIsItsOwnRows(t *testing.T) {
+func TestFindMatchesEachText(t *testing.T) {
 	for _, row := range catalog.Rows() {
 		for _, text := range row.Texts {
 			found := catalog.FindMatches(text)
@@ -23,7 +23,7 @@ func TestEachTextIsItsOwnRows(t *testing.T) {
 	}
 }
 
-func TestRowsAreWhole(t *testing.T) {
+func TestRowsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	word := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	for _, row := range catalog.Rows() {
@@ -45,9 +45,9 @@ func TestRowsAreWhole(t *testing.T) {
 	}
 }
 
-// TestSeveral fails if findings are not in the order of their symptoms in the text, or if a
-// healthy text matches.
-func TestSeveral(t *testing.T) {
+// TestFindMatchesSeveral fails if findings are not in the order of their symptoms in the text,
+// or if a healthy text matches.
+func TestFindMatchesSeveral(t *testing.T) {
 	got := listIDs(catalog.FindMatches(`did not tolerate taint (taint=a=b:NoSchedule); incompatible requirements, label "c" does not have known values`))
 	if strings.Join(got, " ") != "taint-not-tolerated label-unknown" {
 		t.Errorf("found %v", got)
@@ -68,7 +68,7 @@ const (
 
 func TestDecoded(t *testing.T) {
 	byController := strings.ReplaceAll(byNode, "eks-node-role-dev/i-0fa071d72e68e7a33", "KarpenterController/1700000000")
-	says := func(text string) catalog.Decode {
+	decodeTo := func(text string) catalog.Decode {
 		return func(_ context.Context, message string) (string, error) {
 			if message != encoded {
 				t.Errorf("asked to decode %q", message)
@@ -81,16 +81,16 @@ func TestDecoded(t *testing.T) {
 		decode catalog.Decode
 		want   []string
 	}{
-		"by a node's role": {refused, says(byNode), []string{"that is the role eks-node-role-dev of the node i-0fa071d72e68e7a33", "ec2:CreateLaunchTemplate", "IRSA", "Pod Identity"}},
-		"explicitly":       {refused, says(strings.Replace(byController, `"explicitDeny":false`, `"explicitDeny":true`, 1)), []string{"denies it explicitly", "service control policy", "tags"}},
-		"not allowed":      {refused, says(byController), []string{"no policy allows it", "add ec2:CreateLaunchTemplate on arn:aws:ec2:ap-northeast-2:123456789012:launch-template/* to the policy of the role KarpenterController"}},
+		"by a node's role": {refused, decodeTo(byNode), []string{"that is the role eks-node-role-dev of the node i-0fa071d72e68e7a33", "ec2:CreateLaunchTemplate", "IRSA", "Pod Identity"}},
+		"explicitly":       {refused, decodeTo(strings.Replace(byController, `"explicitDeny":false`, `"explicitDeny":true`, 1)), []string{"denies it explicitly", "service control policy", "tags"}},
+		"not allowed":      {refused, decodeTo(byController), []string{"no policy allows it", "add ec2:CreateLaunchTemplate on arn:aws:ec2:ap-northeast-2:123456789012:launch-template/* to the policy of the role KarpenterController"}},
 		"without rights": {refused, func(context.Context, string) (string, error) { return "", errors.New("no\ncredentials") },
 			[]string{"could not be decoded here: no credentials\naws sts decode-authorization-message --encoded-message " + encoded}},
-		"by nobody":  {refused, nil, []string{"aws sts decode-authorization-message --encoded-message " + encoded}},
-		"nonsense":   {refused, says("{}"), []string{"names no action", "aws sts decode-authorization-message"}},
-		"not JSON":   {refused, says("<html>"), []string{"not JSON", "aws sts decode-authorization-message"}},
-		"cut":        {refused + "...", says(""), []string{"truncated here", "croft why -f -"}},
-		"not at all": {"UnauthorizedOperation: no", says(""), []string{"decode the message"}},
+		"without a decoder": {refused, nil, []string{"aws sts decode-authorization-message --encoded-message " + encoded}},
+		"nonsense":          {refused, decodeTo("{}"), []string{"names no action", "aws sts decode-authorization-message"}},
+		"not JSON":          {refused, decodeTo("<html>"), []string{"not JSON", "aws sts decode-authorization-message"}},
+		"cut":               {refused + "...", decodeTo(""), []string{"truncated here", "croft why -f -"}},
+		"not at all":        {"UnauthorizedOperation: no", decodeTo(""), []string{"decode the message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := catalog.FindMatches(c.text)

@@ -371,9 +371,9 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestRecorded uses recorded conditions of AWS's provider in node classes and claims, and
-// expects the catalogue's fix.
-func TestRecorded(t *testing.T) {
+// TestCheckRecordedConditions uses recorded conditions of AWS's provider in node classes and
+// claims, and expects the catalogue's fix.
+func TestCheckRecordedConditions(t *testing.T) {
 	condition := regexp.MustCompile(`(?s)^(\w+)=(\w+) (\w+)(?:: (.*))?$`)
 	ref := karpenterv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "apps"}
 	tried := map[string]bool{}

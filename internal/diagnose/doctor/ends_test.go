@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/declare/manifest"
 )
 
-// TestEnds expects a problem for a granted namespace that exists a minute after its end.
-func TestEnds(t *testing.T) {
+// TestCheckEnds expects a problem for a granted namespace that exists a minute after its end.
+func TestCheckEnds(t *testing.T) {
 	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	at := func(end time.Time) v1alpha1.TenantNamespace {
 		return v1alpha1.TenantNamespace{

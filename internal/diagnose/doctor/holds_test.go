@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/prove/verify"
 )
 
-// TestTried fails if doctor counts attacks that were not run.
-func TestTried(t *testing.T) {
+// TestCheckAttacks fails if doctor counts attacks that were not run.
+func TestCheckAttacks(t *testing.T) {
 	s := &Snapshot{AttackResults: []AttackResults{{Tenant: "shop", Results: []verify.Result{
 		{Name: "a", Result: verify.Held}, {Name: "b", Result: verify.Held}, {Name: "c", Result: verify.NotTried},
 	}}}}

@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/internal/operate/heartbeat"
 )
 
-// TestUnready fails if doctor reports a tenant that the operator will make Ready, or does
+// TestFindUnready fails if doctor reports a tenant that the operator will make Ready, or does
 // not report one that it will not.
-func TestUnready(t *testing.T) {
+func TestFindUnready(t *testing.T) {
 	now := time.Now()
 	terminating := &apply.NamespaceTerminatingError{Namespace: "shop"}
 	ready := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {

@@ -108,7 +108,7 @@ func TestParts(t *testing.T) {
 
 		"networks' events have expired": {func(o *latency.Objects) { o.Events = o.Events[:1] },
 			[]latency.Phase{latency.Interfaces, latency.Networks}, nil, ""},
-		"networks' events by nobody": {func(o *latency.Objects) {
+		"networks' events by another component": {func(o *latency.Objects) {
 			o.Events[1].ReportingController, o.Events[2].ReportingController = "croft-x", "croft-y"
 		}, []latency.Phase{latency.Interfaces, latency.Networks}, nil, ""},
 		"events of another NodeClaim of the name": {func(o *latency.Objects) { o.Claims[0].UID = "another" },

@@ -58,8 +58,8 @@ func appendItem[T any](to *[]T, item []byte) error {
 	return err
 }
 
-// TestPicture compares docs/reference/latency.svg with the picture of the example.
-func TestPicture(t *testing.T) {
+// TestRenderSVG compares docs/reference/latency.svg with the picture of the example.
+func TestRenderSVG(t *testing.T) {
 	got := latency.RenderSVG(latency.Build(readNodes(t), latency.Options{}))
 	picturetest.ExpectFile(t, got, "../../../docs/reference/latency.svg", *update)
 	for _, d := range latency.Definitions() {
@@ -69,8 +69,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// TestPictureEscapes expects names of objects not to add markup.
-func TestPictureEscapes(t *testing.T) {
+// TestRenderSVGEscapes expects names of objects not to add markup.
+func TestRenderSVGEscapes(t *testing.T) {
 	o := readNodes(t)
 	for i := range o.Claims {
 		o.Claims[i].Labels[corev1.LabelTopologyZone] = "</text><script>alert(1)</script>\u202e\x00&"
@@ -82,8 +82,8 @@ func TestPictureEscapes(t *testing.T) {
 	}
 }
 
-// TestPictureOfMany draws no nodes, and more nodes than a picture shows.
-func TestPictureOfMany(t *testing.T) {
+// TestRenderSVGOfManyNodes draws no nodes, and more nodes than a picture shows.
+func TestRenderSVGOfManyNodes(t *testing.T) {
 	picturetest.ExpectWellFormed(t, latency.RenderSVG(nil))
 	var many []latency.Timeline
 	for i := range 60 {
@@ -104,9 +104,9 @@ func TestPictureOfMany(t *testing.T) {
 	}
 }
 
-// TestPictureOfPlainNodes expects the legend to omit the phases of nodes with logs and
+// TestRenderSVGOfPlainNodes expects the legend to omit the phases of nodes with logs and
 // networks.
-func TestPictureOfPlainNodes(t *testing.T) {
+func TestRenderSVGOfPlainNodes(t *testing.T) {
 	got := latency.RenderSVG(latency.Build(*newObjects(), latency.Options{}))
 	picturetest.ExpectWellFormed(t, got)
 	for _, d := range latency.Definitions() {

@@ -21,9 +21,9 @@ import (
 	"croft.dev/croft/internal/diagnose/me"
 )
 
-// TestRefused reads refusals in all of the tenant's namespaces. Events that the caller may
-// not read are left out without an error.
-func TestRefused(t *testing.T) {
+// TestGatherRefused reads refusals in all of the tenant's namespaces. Events that the caller
+// may not read are left out without an error.
+func TestGatherRefused(t *testing.T) {
 	refused := func(namespace, name, component, reason string) client.Object {
 		return &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Reason: reason, Source: corev1.EventSource{Component: component},
@@ -75,8 +75,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDeclared shows the Tenant's spec to callers who may read it, and no error to others.
-func TestDeclared(t *testing.T) {
+// TestGatherDeclared shows the Tenant's spec to callers who may read it, and no error to
+// others.
+func TestGatherDeclared(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want string

@@ -2,7 +2,7 @@ package me
 
 import "testing"
 
-func TestPeople(t *testing.T) {
+func TestFormatSubjects(t *testing.T) {
 	for _, c := range []struct {
 		subjects []string
 		want     string

@@ -11,8 +11,8 @@ import (
 	"croft.dev/croft/internal/operate/metric"
 )
 
-// TestAlertsAreWhole fails if an alert lacks a field, or if its link leads to no runbook.
-func TestAlertsAreWhole(t *testing.T) {
+// TestAlertsAreComplete fails if an alert lacks a field, or if its link leads to no runbook.
+func TestAlertsAreComplete(t *testing.T) {
 	docs, err := os.ReadFile("../../../docs/reference/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +118,8 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// TestUsed fails if TestMetricsExist overlooks a metric.
-func TestUsed(t *testing.T) {
+// TestListUsedMetrics fails if TestMetricsExist overlooks a metric.
+func TestListUsedMetrics(t *testing.T) {
 	got := listUsedMetrics(`absent(a_b{c=~"d|e"}) or time() - max by (f, g) (h:i * on (j) group_left () k[5m]) > 2 * l`)
 	if want := []string{"a_b", "h:i", "k", "l"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

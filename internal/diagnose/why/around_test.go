@@ -47,9 +47,9 @@ func newNamespace(tenant string) *corev1.Namespace {
 	return n
 }
 
-// TestAround tests the kinds that are neither scheduled nor create pods. It fails if a
-// transient state is reported as Bad, or a permanent fault as Waiting.
-func TestAround(t *testing.T) {
+// TestUnscheduledKinds tests the kinds that are neither scheduled nor create pods. It fails if
+// a transient state is reported as Bad, or a permanent fault as Waiting.
+func TestUnscheduledKinds(t *testing.T) {
 	late := &storagev1.StorageClass{VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
 	served := map[string]*corev1.Service{"web": {Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"app": "web"}}}}
 	refused := metav1.Condition{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNamespaceNotOwned, Message: "namespace shop exists already"}
@@ -77,9 +77,9 @@ func TestAround(t *testing.T) {
 		"endpoints that are hidden":    {kind: "ingress", object: newIngress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
 		"a tenant that is refused":     {kind: "tenant", object: newTenant(1, refused), verdict: why.Bad, wantText: "exists already"},
 		"that is Ready":                {kind: "tenant", object: newTenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, wantText: "as the operator last observed it"},
-		"that nobody has looked at":    {kind: "tenant", object: newTenant(2), verdict: why.Waiting, wantText: "has not observed its latest declaration"},
+		"that is not observed":         {kind: "tenant", object: newTenant(2), verdict: why.Waiting, wantText: "has not observed its latest declaration"},
 		"a namespace of no tenant":     {kind: "namespace", object: newNamespace(""), verdict: why.Good, wantText: "belongs to no tenant"},
-		"that was kept":                {kind: "namespace", object: newNamespace("gone"), verdict: why.Good, wantText: "was retained from tenant gone"},
+		"that was retained":            {kind: "namespace", object: newNamespace("gone"), verdict: why.Good, wantText: "was retained from tenant gone"},
 		"of a tenant that is not read": {kind: "namespace", object: newNamespace("gone"), hidden: []string{"tenant"}, verdict: why.Good, wantText: "belongs to tenant gone"},
 		"of a tenant that is refused":  {kind: "namespace", object: newNamespace("shop"), around: why.Around{Tenant: newTenant(1, refused)}, verdict: why.Bad, wantText: "exists already"},
 	} {
@@ -98,9 +98,9 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// TestStrays fails if a pod on a pool of another tenant is reported as healthy, whether or
-// not its node is readable.
-func TestStrays(t *testing.T) {
+// TestPodOnWrongPool fails if a pod on a pool of another tenant is reported as healthy,
+// whether or not its node is readable.
+func TestPodOnWrongPool(t *testing.T) {
 	for name, hidden := range map[string]bool{"by its node": false, "by what it selects": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newWaitingStep()

@@ -82,7 +82,7 @@ func TestDeletions(t *testing.T) {
 		"a NodePool whose node a budget holds": {"nodepool", &karpenterv1.NodePool{ObjectMeta: makeObjectMeta("pool-a", "foregroundDeletion")}, withPDB, "budget-never-allows", "nodeclaim/pool-a-x2x9p: its NodeClaim still exists"},
 		"a node that a budget holds":           {"node", &node, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
 		"a NodeClaim that a budget holds":      {"nodeclaim", &claimOn, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
-		"a NodeClaim whose node is gone":       {"nodeclaim", &claimOn, nil, "finalizer-held", "when it has drained the node and ended its instance"},
+		"a NodeClaim whose node is deleted":    {"nodeclaim", &claimOn, nil, "finalizer-held", "when it has drained the node and ended its instance"},
 		"a node with a volume": {"node", &node, func(s *why.Snapshot) {
 			s.Around.Attachments = []storagev1.VolumeAttachment{attached("node-1", "pv-1", "timed out"), attached("node-2", "pv-2", "")}
 		}, "deletion-waits", "volumeattachment/csi-1: volume pv-1 is attached to node node-1, and is not detached: timed out"},
@@ -190,7 +190,7 @@ func TestPool(t *testing.T) {
 	}{
 		"that is Ready":            {v1alpha1.Status{ObservedGeneration: 1}, nil, why.Good, "is Ready"},
 		"that is not applied":      {refused, nil, why.Bad, "Applied=False Conflict: another manager"},
-		"that nobody has observed": {v1alpha1.Status{}, nil, why.Waiting, "has not observed its latest declaration"},
+		"that is not observed":     {v1alpha1.Status{}, nil, why.Waiting, "has not observed its latest declaration"},
 		"whose NodePool is hidden": {v1alpha1.Status{ObservedGeneration: 1}, []string{"nodepool"}, why.Good, "is Ready"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func TestKustomization(t *testing.T) {
 				"revision main@sha1:22222222 is not applied; main@sha1:1 is", "service/web", "rule service-type of policy croft-services refuses the object: ", "spec.type: write ClusterIP. A platform admin can allow more by `policy.serviceTypes` of the Tenant",
 			},
 		},
-		"refused by a rule of somebody else": {
+		"refused by another policy": {
 			object: newFluxObject(gitops.Kustomization, "False", failed, before+"ValidatingAdmissionPolicy 'theirs' with binding 'theirs' denied request: [no] no"),
 			source: fetched, verdict: why.Bad, first: "policy-refused", wantText: []string{"an admission policy refuses the object"},
 		},
@@ -78,16 +78,16 @@ func TestKustomization(t *testing.T) {
 		"is being applied":        {object: newFluxObject(gitops.Kustomization, "Unknown", "Progressing", "Reconciliation in progress"), source: fetched, verdict: why.Waiting, wantText: []string{"in progress"}},
 		"is being built":          {object: building, source: fetched, verdict: why.Waiting, wantText: []string{"Building manifests", "one Kustomization at a time"}},
 		"suspended":               {object: suspended, source: fetched, verdict: why.Waiting, wantText: []string{"spec.suspend"}},
-		"nobody has looked at it": {object: newFluxObject(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not processed it"}},
+		"not reconciled yet":      {object: newFluxObject(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not processed it"}},
 		"its source is not there": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "not found"), verdict: why.Bad, first: "flux-source", wantText: []string{"there is no GitRepository croft-app"}},
 		"its source may not be":   {object: newFluxObject(gitops.Kustomization, "True", "", ""), hidden: []string{"gitrepository"}, verdict: why.Good},
 		"its source is not fetched": {
 			object: newFluxObject(gitops.Kustomization, "True", "ReconciliationSucceeded", ""), source: newFluxObject(gitops.GitRepository, "False", "GitOperationFailed", "failed to checkout and determine revision: authentication required"),
 			verdict: why.Bad, first: "flux-source", wantText: []string{"authentication required", "secretRef"},
 		},
-		"nobody fetches its source": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "Source is not ready, artifact not found"), source: newFluxObject(gitops.GitRepository, "", "", ""), verdict: why.Waiting, wantText: []string{"source-controller has not fetched it yet"}},
-		"a source":                  {object: fetched, verdict: why.Good, wantText: []string{"stored artifact"}},
-		"a source that fails":       {object: newFluxObject(gitops.OCIRepository, "False", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN"), verdict: why.Bad, first: "flux-source", wantText: []string{"MANIFEST_UNKNOWN"}},
+		"its source is not fetched yet": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "Source is not ready, artifact not found"), source: newFluxObject(gitops.GitRepository, "", "", ""), verdict: why.Waiting, wantText: []string{"source-controller has not fetched it yet"}},
+		"a source":                      {object: fetched, verdict: why.Good, wantText: []string{"stored artifact"}},
+		"a source that fails":           {object: newFluxObject(gitops.OCIRepository, "False", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN"), verdict: why.Bad, first: "flux-source", wantText: []string{"MANIFEST_UNKNOWN"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story := why.ExplainSnapshot(&why.Snapshot{

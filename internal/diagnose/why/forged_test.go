@@ -88,8 +88,8 @@ func TestForgedEvents(t *testing.T) {
 	}
 }
 
-// TestOthersLaunches fails if the refused launch of pool-a-2 is reported for pool-a.
-func TestOthersLaunches(t *testing.T) {
+// TestRefusedLaunchOfOtherPool fails if the refused launch of pool-a-2 is reported for pool-a.
+func TestRefusedLaunchOfOtherPool(t *testing.T) {
 	s := newWaitingStep()
 	s.Target, s.Pods, s.Claims = why.Target{Kind: "nodepool", Name: "pool-a"}, nil, nil
 	s.Events = []corev1.Event{newEvent("NodeClaim", "pool-a-2-x2x9p", "InsufficientCapacityError", "karpenter", "no capacity")}

@@ -65,7 +65,7 @@ func TestJobs(t *testing.T) {
 		"about to fail by its deadline": {job: newJob(endJob(batchv1.JobFailureTarget, "DeadlineExceeded", "Job was active longer than specified deadline")), verdict: why.Bad, first: "job-deadline"},
 		"whose pod exits with 1":        {job: newJob(setJobCounts(0, 0, 0, 1)), pods: []corev1.Pod{pod(exitWith(1, "Error"))}, verdict: why.Bad, first: "crash-loop", wantText: "bad pod pod/report-x2x9p: container web ended with exit code 1"},
 		"whose pods all exit with 1":    {job: newJob(setJobCounts(0, 0, 0, 7), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")), pods: []corev1.Pod{pod(exitWith(1, "Error"))}, verdict: why.Bad, first: "crash-loop", wantText: "bad job job/report: BackoffLimitExceeded"},
-		"whose pods are gone":           {job: newJob(setJobCounts(0, 0, 0, 7), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")), verdict: why.Bad, first: "job-failed"},
+		"whose pods are deleted":        {job: newJob(setJobCounts(0, 0, 0, 7), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")), verdict: why.Bad, first: "job-failed"},
 		"that ran out of memory":        {job: newJob(setJobCounts(0, 0, 0, 1), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "")), pods: []corev1.Pod{pod(exitWith(137, "OOMKilled"))}, verdict: why.Bad, first: "out-of-memory"},
 		"that its policy ended":         {job: newJob(endJob(batchv1.JobFailed, "PodFailurePolicy", "exit code 42 matching FailJob rule at index 0")), verdict: why.Bad, first: "job-failed", wantText: "FailJob rule"},
 		"of which an index failed":      {job: newJob(endJob(batchv1.JobFailed, "FailedIndexes", "Job has failed indexes")), verdict: why.Bad, first: "job-failed"},
@@ -134,8 +134,8 @@ func TestCronJobs(t *testing.T) {
 		"that is suspended":          {cron: cron(func(c *batchv1.CronJob) { c.Spec.Suspend = ptr.To(true) }), verdict: why.Waiting, wantText: "spec.suspend is true"},
 		"that has started nothing":   {cron: cron(), verdict: why.Waiting, wantText: "0 8 * * *"},
 		"whose time zone is unknown": {cron: cron(), events: of("Warning", "UnknownTimeZone", `invalid timeZone: "Mars"`), verdict: why.Bad, wantText: "Mars"},
-		"that came too late":         {cron: cron(), events: of("Warning", "MissSchedule", "Missed scheduled time to start a job: Thu, 26 Nov 2026 06:00:00 UTC"), verdict: why.Bad, first: "schedule-missed"},
-		"that came too late before": {cron: cron(func(c *batchv1.CronJob) {
+		"that missed its schedule":   {cron: cron(), events: of("Warning", "MissSchedule", "Missed scheduled time to start a job: Thu, 26 Nov 2026 06:00:00 UTC"), verdict: why.Bad, first: "schedule-missed"},
+		"that missed an earlier schedule": {cron: cron(func(c *batchv1.CronJob) {
 			c.Status.LastScheduleTime = ptr.To(metav1.NewTime(time.Now().Add(time.Hour)))
 		}), last: newJob(), events: of("Warning", "MissSchedule", "Missed scheduled time"), verdict: why.Good},
 		"whose last Job still runs":   {cron: cron(func(c *batchv1.CronJob) { c.Status.Active = []corev1.ObjectReference{{Name: "report"}} }), last: newJob(), events: of("Normal", "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid"), verdict: why.Waiting, wantText: "it starts no Job while job/report runs"},

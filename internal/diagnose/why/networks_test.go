@@ -59,7 +59,7 @@ func TestRangeFull(t *testing.T) {
 // missing component, and not to mention the taint once it is removed.
 func TestNetworksAwaited(t *testing.T) {
 	const says = "DaemonSet kube-system/whereabouts has no pod on the node"
-	told := func(age time.Duration, tainted bool) *why.Story {
+	explainNode := func(age time.Duration, tainted bool) *why.Story {
 		s := newWaitingStep()
 		taint := corev1.Taint{Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule}
 		claim := &s.Claims[0]
@@ -80,7 +80,7 @@ func TestNetworksAwaited(t *testing.T) {
 		story := why.ExplainSnapshot(s)
 		return &story
 	}
-	seen := func(s *why.Story) (all string) {
+	joinObservations := func(s *why.Story) (all string) {
 		for _, step := range s.Steps {
 			if step.Link == why.LinkNode {
 				all += step.Observation
@@ -88,14 +88,14 @@ func TestNetworksAwaited(t *testing.T) {
 		}
 		return all
 	}
-	late := told(time.Hour, true)
-	if late.First == nil || late.First.ID != "networks-pending" || late.Verdict != why.Bad || !strings.Contains(seen(late), says) {
+	late := explainNode(time.Hour, true)
+	if late.First == nil || late.First.ID != "networks-pending" || late.Verdict != why.Bad || !strings.Contains(joinObservations(late), says) {
 		t.Errorf("after an hour: %+v", late)
 	}
-	if young := told(time.Minute, true); young.Verdict != why.Waiting || !strings.Contains(seen(young), says) {
+	if young := explainNode(time.Minute, true); young.Verdict != why.Waiting || !strings.Contains(joinObservations(young), says) {
 		t.Errorf("after a minute: %+v", young)
 	}
-	if gone := told(time.Hour, false); strings.Contains(seen(gone), says) {
+	if gone := explainNode(time.Hour, false); strings.Contains(joinObservations(gone), says) {
 		t.Errorf("without the taint: %+v", gone)
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"croft.dev/croft/internal/diagnose/why"
 )
 
-// TestHolders expects the pods that prevent Karpenter from draining a node, with a row of
-// the catalogue for each.
-func TestHolders(t *testing.T) {
+// TestPodsThatBlockDraining expects the pods that prevent Karpenter from draining a node, with
+// a row of the catalogue for each.
+func TestPodsThatBlockDraining(t *testing.T) {
 	now := time.Now()
 	budget := func(name, namespace string) policyv1.PodDisruptionBudget {
 		return policyv1.PodDisruptionBudget{

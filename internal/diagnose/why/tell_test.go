@@ -111,9 +111,9 @@ func writeConditions(into any, conditions ...metav1.Condition) {
 	}
 }
 
-// TestEachRowIsTold adds every text of the catalogue to its object, and expects `croft why`
+// TestExplainEachRow adds every text of the catalogue to its object, and expects `croft why`
 // to name its row first. Texts of logs are explained by -f.
-func TestEachRowIsTold(t *testing.T) {
+func TestExplainEachRow(t *testing.T) {
 	walked := map[string]bool{}
 	for _, row := range catalog.Rows() {
 		for _, text := range row.Texts {
@@ -142,15 +142,15 @@ func TestEachRowIsTold(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrongYet(t *testing.T) {
+func TestExplainPendingNode(t *testing.T) {
 	if story := why.ExplainSnapshot(newWaitingStep()); story.Verdict != why.Waiting || story.First != nil {
 		t.Errorf("a node is on its way, and it is told as %+v", story)
 	}
 }
 
-// TestOthersPoolsAreNoCause uses Karpenter's whole message, which is about all pools at
+// TestExplainIgnoresOtherPools uses Karpenter's whole message, which is about all pools at
 // once.
-func TestOthersPoolsAreNoCause(t *testing.T) {
+func TestExplainIgnoresOtherPools(t *testing.T) {
 	const others = "did not tolerate taint (taint=" + key + "=pool-b:NoSchedule); did not tolerate taint (taint=" + key + "=pool-b:NoExecute); " +
 		"did not tolerate taint (taint=CriticalAddonsOnly:NoSchedule); " +
 		`incompatible requirements, label "` + key + `" does not have known values; ` +
@@ -183,9 +183,9 @@ func TestOthersPoolsAreNoCause(t *testing.T) {
 	}
 }
 
-// TestRepelled expects the report to name the pod that keeps a pod away if the caller may
-// read it, and otherwise to refer to an admin.
-func TestRepelled(t *testing.T) {
+// TestExplainAntiAffinity expects the report to name the pod that keeps a pod away if the
+// caller may read it, and otherwise to refer to an admin.
+func TestExplainAntiAffinity(t *testing.T) {
 	const existing = "0/7 nodes are available: 7 node(s) didn't satisfy existing pods anti-affinity rules."
 	const topology = "Failed to schedule pod, unsatisfiable topology constraint for pod anti-affinity, key=kubernetes.io/hostname (counts = map[node-of-b:1], podDomains = kubernetes.io/hostname Exists, nodeDomains = kubernetes.io/hostname In [x]"
 	everybody := &metav1.LabelSelector{}
@@ -247,9 +247,9 @@ func TestHiddenEvents(t *testing.T) {
 	}
 }
 
-// TestQuotaIsExplained expects the report to distinguish between a tenant's quota that is
+// TestExplainQuota expects the report to distinguish between a tenant's quota that is
 // used up and a namespace's share that is.
-func TestQuotaIsExplained(t *testing.T) {
+func TestExplainQuota(t *testing.T) {
 	quota := func(hard, used string) corev1.ResourceQuota {
 		list := func(amount string) corev1.ResourceList {
 			return corev1.ResourceList{"requests.cpu": resource.MustParse(amount)}

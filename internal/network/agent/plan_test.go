@@ -41,7 +41,7 @@ func TestMake(t *testing.T) {
 		"an interface that is in a pod": {func(s *State) {
 			s.Links, s.WasReady = s.Links[:3], true
 		}, "", ""},
-		"an interface that stays, and is gone": {func(s *State) {
+		"an interface that was removed": {func(s *State) {
 			s.Links, s.WasReady = append(s.Links[:2:2], s.Links[3]), true
 		}, "", "n3 (" + mac3 + ")"},
 		"a name that another has": {func(s *State) {
@@ -50,7 +50,7 @@ func TestMake(t *testing.T) {
 		"its first name":                {func(s *State) { s.Links[2].Name, s.Links[2].AltNames = "croft-n3", nil }, "", ""},
 		"a bridge that has its address": {func(s *State) { s.Links[0].MAC, s.Links[0].Kind = mac3, "bridge" }, "", ""},
 		"rp_filter that cannot be read": {func(s *State) { s.Links[2].RPFilter = -1 }, "", ""},
-		"a file that somebody changed": {func(s *State) {
+		"a changed file": {func(s *State) {
 			s.Files["/etc/cni/net.d/croft.d/n3.conf"] = "b\n"
 		}, "write /etc/cni/net.d/croft.d/n3.conf", ""},
 		"a network that is not the node's any more": {func(s *State) { s.Networks = s.Networks[:1] }, "", ""},

@@ -202,10 +202,10 @@ func (w *world) makeRandomEvent() {
 	}
 }
 
-// TestAnyHistoryConverges makes random events happen, with lost calls and an operator that
+// TestRandomHistoryConverges makes random events happen, with lost calls and an operator that
 // crashes. After the last event, the plan must soon be empty, and exactly the interfaces
 // that the nodes need must exist.
-func TestAnyHistoryConverges(t *testing.T) {
+func TestRandomHistoryConverges(t *testing.T) {
 	for seed := range uint64(300) {
 		w := newWorld(seed)
 		for range 60 {

@@ -24,9 +24,9 @@ func newDelegatedState(prefixes ...string) *State {
 	return s
 }
 
-// TestPrefixesAreAskedFor fails if an interface is created without the prefixes of its
+// TestMakePlanRequestsPrefixes fails if an interface is created without the prefixes of its
 // network, or if the token does not depend on their number.
-func TestPrefixesAreAskedFor(t *testing.T) {
+func TestMakePlanRequestsPrefixes(t *testing.T) {
 	s := newDelegatedState()
 	s.Interfaces = nil
 	created := MakePlan(s).Create
@@ -40,9 +40,9 @@ func TestPrefixesAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestPrefixesAreTheRange fails if a node assigns addresses outside its own prefixes, or
+// TestListAttachedWithPrefixes fails if a node assigns addresses outside its own prefixes, or
 // any address if EC2 chose prefixes that pods may not use.
-func TestPrefixesAreTheRange(t *testing.T) {
+func TestListAttachedWithPrefixes(t *testing.T) {
 	for name, test := range map[string]struct {
 		prefixes []string
 		wantText string

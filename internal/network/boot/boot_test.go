@@ -138,8 +138,8 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestQuotes expects no event for lines that only quote one.
-func TestQuotes(t *testing.T) {
+// TestBootIgnoresQuotedEvents expects no event for lines that only quote one.
+func TestBootIgnoresQuotedEvents(t *testing.T) {
 	for _, l := range []struct{ source, text string }{
 		{"systemd", "Started kubelet"},
 		{"systemd", "Started Kubelet Dashboard."},

@@ -56,9 +56,9 @@ pools:
   new: {secondaryNetworks: [a-b], instances: {instanceTypes: [x9.huge]}}
 `
 
-// TestOddities covers a pool that lists no type, an unknown type, addresses that the VPC
-// reserves, and names that only differ in their hyphens.
-func TestOddities(t *testing.T) {
+// TestPlanOfUnusualPools covers a pool that lists no type, an unknown type, addresses that the
+// VPC reserves, and names that only differ in their hyphens.
+func TestPlanOfUnusualPools(t *testing.T) {
 	p := buildPlan(t, odd)
 	if diff := cmp.Diff([]string{"10.0.0.0/30"}, p.Ranges[1].Excluded); p.Ranges[1].Pods != 124 || diff != "" {
 		t.Errorf("%d pods; %s", p.Ranges[1].Pods, diff)

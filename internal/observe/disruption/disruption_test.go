@@ -52,7 +52,7 @@ func setAlwaysAllow(b *policyv1.PodDisruptionBudget) {
 	b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
 }
 
-func TestBlockOf(t *testing.T) {
+func TestFindBlock(t *testing.T) {
 	everything := func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = &metav1.LabelSelector{} }
 	for name, c := range map[string]struct {
 		pod     corev1.Pod

@@ -10,7 +10,7 @@ import (
 	"croft.dev/croft/internal/observe/events"
 )
 
-func TestBy(t *testing.T) {
+func TestIsWrittenBy(t *testing.T) {
 	old := func(component string) corev1.Event {
 		return corev1.Event{Source: corev1.EventSource{Component: component}}
 	}
@@ -26,7 +26,7 @@ func TestBy(t *testing.T) {
 		"below the name":           {corev1.Event{ReportingController: "karpenter/x"}, false},
 		"a shorter name":           {old("karpente"), false},
 		"in capitals":              {old("Karpenter"), false},
-		"nobody":                   {corev1.Event{}, false},
+		"no component":             {corev1.Event{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := events.IsWrittenBy(&c.event, "default-scheduler", "karpenter"); got != c.want {
@@ -36,7 +36,7 @@ func TestBy(t *testing.T) {
 	}
 }
 
-func TestLast(t *testing.T) {
+func TestLastObserved(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
 	old, later := metav1.NewTime(at(1)), metav1.NewTime(at(2))
 	for name, c := range map[string]struct {

@@ -32,14 +32,14 @@ func newClaim(name, reason string, age time.Duration, changes ...func(*karpenter
 	return claim
 }
 
-func launch(c *karpenterv1.NodeClaim) {
+func setLaunched(c *karpenterv1.NodeClaim) {
 	c.Status.ProviderID, c.Status.Conditions[0].Status = "aws:///us-west-2a/i-1", metav1.ConditionTrue
 }
 
-func end(c *karpenterv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: now} }
+func setDeleted(c *karpenterv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: now} }
 
-// after returns the record of some attempts, of which the last was refused some time ago.
-func after(attempts int, hold, ago time.Duration) *Refusal {
+// newRefusal returns the record of some attempts, of which the last was refused some time ago.
+func newRefusal(attempts int, hold, ago time.Duration) *Refusal {
 	return &Refusal{Reason: "Unauthorized", Message: "earlier", Attempts: attempts, At: now.Add(-ago), Until: now.Add(hold - ago), Version: "1"}
 }
 
@@ -57,24 +57,24 @@ func TestDecide(t *testing.T) {
 		isHeld      bool
 		deleted     []string
 	}{
-		{"nothing was refused", []karpenterv1.NodeClaim{newClaim("a", "Launched", time.Hour, launch)}, nil, false, 0, 0, 0, false, nil},
+		{"nothing was refused", []karpenterv1.NodeClaim{newClaim("a", "Launched", time.Hour, setLaunched)}, nil, false, 0, 0, 0, false, nil},
 		{"the launch has not begun", []karpenterv1.NodeClaim{newClaim("a", "AwaitingReconciliation", time.Hour)}, nil, false, 0, 0, 0, false, nil},
-		{"a missing profile", []karpenterv1.NodeClaim{newClaim("a", profile, time.Second), newClaim("b", "Launched", time.Hour, launch)}, nil, false, 1, time.Minute, time.Minute, true, []string{"a"}},
+		{"a missing profile", []karpenterv1.NodeClaim{newClaim("a", profile, time.Second), newClaim("b", "Launched", time.Hour, setLaunched)}, nil, false, 1, time.Minute, time.Minute, true, []string{"a"}},
 		{"several NodeClaims", []karpenterv1.NodeClaim{newClaim("a", profile, 0), newClaim("b", profile, 0)}, nil, false, 1, time.Minute, time.Minute, true, []string{"a", "b"}},
-		{"Karpenter deletes it itself", []karpenterv1.NodeClaim{newClaim("a", profile, 0, end)}, nil, false, 0, 0, 0, false, nil},
+		{"Karpenter deletes it itself", []karpenterv1.NodeClaim{newClaim("a", profile, 0, setDeleted)}, nil, false, 0, 0, 0, false, nil},
 		{"a throttled request may succeed soon", []karpenterv1.NodeClaim{newClaim("a", "RequestLimitExceeded", 5*time.Second)}, nil, false, 0, 0, 10 * time.Second, false, nil},
 		{"requests stay throttled", []karpenterv1.NodeClaim{newClaim("a", "RequestLimitExceeded", grace)}, nil, false, 1, time.Minute, time.Minute, true, []string{"a"}},
-		{"held", none, after(1, time.Minute, 20*time.Second), true, 1, 40 * time.Second, 40 * time.Second, true, nil},
-		{"Karpenter has not read the limit yet", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, after(1, time.Minute, 20*time.Second), true, 1, 40 * time.Second, 40 * time.Second, true, []string{"a"}},
-		{"the hold ends", none, after(1, time.Minute, time.Minute), true, 1, 0, longest, false, nil},
-		{"an admin has removed the limit", none, after(2, 2*time.Minute, time.Second), false, 2, 119 * time.Second, 119*time.Second + longest, false, nil},
+		{"held", none, newRefusal(1, time.Minute, 20*time.Second), true, 1, 40 * time.Second, 40 * time.Second, true, nil},
+		{"Karpenter has not read the limit yet", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, newRefusal(1, time.Minute, 20*time.Second), true, 1, 40 * time.Second, 40 * time.Second, true, []string{"a"}},
+		{"the hold ends", none, newRefusal(1, time.Minute, time.Minute), true, 1, 0, longest, false, nil},
+		{"an admin has removed the limit", none, newRefusal(2, 2*time.Minute, time.Second), false, 2, 119 * time.Second, 119*time.Second + longest, false, nil},
 		{"an admin has removed the record", none, nil, true, 0, 0, 0, false, nil},
-		{"the second attempt", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, after(1, time.Minute, time.Minute), false, 2, 2 * time.Minute, 2 * time.Minute, true, []string{"a"}},
-		{"the third attempt", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, after(2, 2*time.Minute, 3*time.Minute), false, 3, 4 * time.Minute, 4 * time.Minute, true, []string{"a"}},
-		{"the ninth attempt", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, after(8, longest, longest), false, 9, longest, longest, true, []string{"a"}},
-		{"an attempt succeeds", []karpenterv1.NodeClaim{newClaim("a", "Launched", 10*time.Second, launch)}, after(2, 2*time.Minute, 3*time.Minute), false, 0, 0, 0, false, nil},
-		{"nodes from before prove nothing", []karpenterv1.NodeClaim{newClaim("a", "Launched", time.Hour, launch)}, after(2, 2*time.Minute, 3*time.Minute), false, 2, -time.Minute, longest - time.Minute, false, nil},
-		{"no pod needs the pool any more", none, after(2, 2*time.Minute, 2*time.Minute+longest), false, 0, 0, 0, false, nil},
+		{"the second attempt", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, newRefusal(1, time.Minute, time.Minute), false, 2, 2 * time.Minute, 2 * time.Minute, true, []string{"a"}},
+		{"the third attempt", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, newRefusal(2, 2*time.Minute, 3*time.Minute), false, 3, 4 * time.Minute, 4 * time.Minute, true, []string{"a"}},
+		{"the ninth attempt", []karpenterv1.NodeClaim{newClaim("a", profile, 0)}, newRefusal(8, longest, longest), false, 9, longest, longest, true, []string{"a"}},
+		{"an attempt succeeds", []karpenterv1.NodeClaim{newClaim("a", "Launched", 10*time.Second, setLaunched)}, newRefusal(2, 2*time.Minute, 3*time.Minute), false, 0, 0, 0, false, nil},
+		{"nodes from before prove nothing", []karpenterv1.NodeClaim{newClaim("a", "Launched", time.Hour, setLaunched)}, newRefusal(2, 2*time.Minute, 3*time.Minute), false, 2, -time.Minute, longest - time.Minute, false, nil},
+		{"no pod needs the pool any more", none, newRefusal(2, 2*time.Minute, 2*time.Minute+longest), false, 0, 0, 0, false, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := Decide(&State{Claims: test.claims, Version: "1", Refusal: test.refusal, Held: test.held}, now)
@@ -101,7 +101,7 @@ func TestDecide(t *testing.T) {
 // TestDecideAfterChange fails if a change of the Pool or its node class does not end a hold at once, or
 // if the next refusal does not start again with the shortest hold.
 func TestDecideAfterChange(t *testing.T) {
-	s := &State{Version: "2", Refusal: after(8, longest, time.Second), Held: true}
+	s := &State{Version: "2", Refusal: newRefusal(8, longest, time.Second), Held: true}
 	if got := Decide(s, now); got.Held || got.Refusal != nil {
 		t.Errorf("after the change: %+v", got)
 	}

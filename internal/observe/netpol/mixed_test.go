@@ -52,10 +52,10 @@ func formatClusterPolicy(tier, action string) string {
 		", priority: 1, subject: {namespaces: {matchLabels: {name: n1}}}, ingress: [{action: " + action + ", from: [{namespaces: {}}]}]}}"
 }
 
-// TestTogether evaluates policies of several kinds in their order: cluster-wide ones of the
-// tier Admin, Calico's before order 1000, NetworkPolicies, Calico's after it, and
+// TestOrderOfPolicyKinds evaluates policies of several kinds in their order: cluster-wide ones
+// of the tier Admin, Calico's before order 1000, NetworkPolicies, Calico's after it, and
 // cluster-wide ones of the tier Baseline.
-func TestTogether(t *testing.T) {
+func TestOrderOfPolicyKinds(t *testing.T) {
 	const firstTier = "{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: first.own, namespace: n1}, spec: {tier: first, ingress: [{action: %s}]}}"
 	for name, test := range map[string]struct {
 		policies []string
@@ -64,8 +64,8 @@ func TestTogether(t *testing.T) {
 	}{
 		"Calico denies before NetworkPolicies allow":     {[]string{allowAll, formatCalicoPolicy("20", "Deny")}, false, "Calico NetworkPolicy n1/own"},
 		"NetworkPolicies allow before Calico denies":     {[]string{allowAll, formatCalicoPolicy("2000", "Deny")}, true, ""},
-		"and leave to Calico what they do not":           {[]string{allowNone, formatCalicoPolicy("2000", "Allow")}, true, "Calico NetworkPolicy n1/own"},
-		"whatever some policy selects is denied":         {[]string{allowNone, formatCalicoPolicy("2000", "Log")}, false, ""},
+		"NetworkPolicies leave other traffic to Calico":  {[]string{allowNone, formatCalicoPolicy("2000", "Allow")}, true, "Calico NetworkPolicy n1/own"},
+		"selected pods are denied by default":            {[]string{allowNone, formatCalicoPolicy("2000", "Log")}, false, ""},
 		"cluster-wide Deny before Calico":                {[]string{formatClusterPolicy("Admin", "Deny"), formatCalicoPolicy("1", "Allow")}, false, "ClusterNetworkPolicy all"},
 		"cluster-wide Accept before NetworkPolicies":     {[]string{formatClusterPolicy("Admin", "Accept"), allowNone}, true, "ClusterNetworkPolicy all"},
 		"cluster-wide Pass leaves it to NetworkPolicies": {[]string{formatClusterPolicy("Admin", "Pass"), allowNone}, false, ""},
@@ -90,9 +90,9 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestSuppose evaluates a connection with an additional policy, and without an existing one.
-// The map must not change.
-func TestSuppose(t *testing.T) {
+// TestAllowsWithChangedPolicies evaluates a connection with an additional policy, and without
+// an existing one. The map must not change.
+func TestAllowsWithChangedPolicies(t *testing.T) {
 	m, err := netpol.NewFromObjects(newNamespaces(2, 2), parsePolicies(t, allowNone))
 	if err != nil {
 		t.Fatal(err)
@@ -119,9 +119,9 @@ func TestSuppose(t *testing.T) {
 	}
 }
 
-// TestCalicoTellsPodsApart expects a hole to be found that exists only for some pods on some
-// port. A connection between pods without labels would not reveal it.
-func TestCalicoTellsPodsApart(t *testing.T) {
+// TestConnectsWithCalicoSelectors expects a hole to be found that exists only for some pods on
+// some port. A connection between pods without labels would not reveal it.
+func TestConnectsWithCalicoSelectors(t *testing.T) {
 	m, err := netpol.NewFromObjects(newNamespaces(2, 2), parsePolicies(t, `{apiVersion: projectcalico.org/v3, kind: NetworkPolicy, metadata: {name: hole, namespace: n1}, spec: {selector: "app in {'db', 'web'}",
 		ingress: [{action: Allow, protocol: TCP, source: {namespaceSelector: all(), selector: "role == 'x' && has(y)"}, destination: {ports: [5432]}}]}}`, allowNone))
 	if err != nil {

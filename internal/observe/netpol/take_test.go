@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// TestTakeLeavesOutWhatGoes fails if Take returns an empty namespace that is being deleted:
-// its policies may already be deleted. A namespace with remaining pods is returned.
-func TestTakeLeavesOutWhatGoes(t *testing.T) {
+// TestTakeOmitsTerminatingNamespaces fails if Take returns an empty namespace that is being
+// deleted: its policies may already be deleted. A namespace with remaining pods is returned.
+func TestTakeOmitsTerminatingNamespaces(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly}) // no controller deletes the namespaces
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})

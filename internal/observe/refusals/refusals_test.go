@@ -83,8 +83,8 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// TestSlim expects that only the identity of forged events is kept.
-func TestSlim(t *testing.T) {
+// TestTrimEvent expects that only the identity of forged events is kept.
+func TestTrimEvent(t *testing.T) {
 	forged := newRefusal("web", 0, 0, setReporter("web", ""))
 	if slim := refusals.TrimEvent(&forged); slim.Message != "" || slim.InvolvedObject.Name != "" || slim.Namespace != "shop" {
 		t.Errorf("%v", slim)

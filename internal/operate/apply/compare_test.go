@@ -15,7 +15,7 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-func TestCovers(t *testing.T) {
+func TestContainsValues(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		have, want any
@@ -42,7 +42,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-func TestWantedSaysOnlyWhatTheWallSays(t *testing.T) {
+func TestBuildPatch(t *testing.T) {
 	want, err := buildPatch(&corev1.ResourceQuota{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ResourceQuota"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "croft", ResourceVersion: "7", UID: "u"},
@@ -62,13 +62,13 @@ func TestWantedSaysOnlyWhatTheWallSays(t *testing.T) {
 	}
 }
 
-func TestWantedNeedsAKind(t *testing.T) {
+func TestBuildPatchWithoutKind(t *testing.T) {
 	if _, err := buildPatch(&corev1.ConfigMap{}); err == nil {
 		t.Error("an object without TypeMeta was taken")
 	}
 }
 
-func TestSettled(t *testing.T) {
+func TestIsSettled(t *testing.T) {
 	deny := func(change func(*networkingv1.NetworkPolicy)) client.Object {
 		p := &networkingv1.NetworkPolicy{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -85,12 +85,12 @@ func TestSettled(t *testing.T) {
 		live    client.Object
 		settled bool
 	}{
-		{"as wanted", deny(nil), true},
+		{"as desired", deny(nil), true},
 		{"read as a Go type, without its kind", deny(func(p *networkingv1.NetworkPolicy) { p.TypeMeta = metav1.TypeMeta{} }), true},
-		{"a label of somebody's", deny(func(p *networkingv1.NetworkPolicy) { p.Labels["c"] = "d" }), true},
+		{"a label of another manager", deny(func(p *networkingv1.NetworkPolicy) { p.Labels["c"] = "d" }), true},
 		{"our label changed", deny(func(p *networkingv1.NetworkPolicy) { p.Labels["a"] = "c" }), false},
-		{"our label gone", deny(func(p *networkingv1.NetworkPolicy) { p.Labels = nil }), false},
-		{"a direction gone", deny(func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = nil }), false},
+		{"our label removed", deny(func(p *networkingv1.NetworkPolicy) { p.Labels = nil }), false},
+		{"a direction removed", deny(func(p *networkingv1.NetworkPolicy) { p.Spec.PolicyTypes = nil }), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want, err := buildPatch(deny(nil))
@@ -105,9 +105,9 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestSettledBySignature covers an element of an atomic list with extra fields:
+// TestIsSettledBySignature covers an element of an atomic list with extra fields:
 // defaults, or leftovers of an earlier apply.
-func TestSettledBySignature(t *testing.T) {
+func TestIsSettledBySignature(t *testing.T) {
 	limits := func(item corev1.LimitRangeItem) *corev1.LimitRange {
 		return &corev1.LimitRange{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "LimitRange"},
@@ -148,9 +148,9 @@ func TestSettledBySignature(t *testing.T) {
 	}
 }
 
-// TestSettledAsksTypesHowTheyAreWritten covers a duration, which stores its original bytes
+// TestIsSettledWithCustomMarshaler covers a duration, which stores its original bytes
 // next to its value.
-func TestSettledAsksTypesHowTheyAreWritten(t *testing.T) {
+func TestIsSettledWithCustomMarshaler(t *testing.T) {
 	pool := func(after karpenterv1.NillableDuration) *karpenterv1.NodePool {
 		p := &karpenterv1.NodePool{TypeMeta: metav1.TypeMeta{APIVersion: "karpenter.sh/v1", Kind: "NodePool"}}
 		p.Spec.Disruption.ConsolidateAfter = after
@@ -167,7 +167,7 @@ func TestSettledAsksTypesHowTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestSays(t *testing.T) {
+func TestHasField(t *testing.T) {
 	want := tree{"spec": tree{
 		"ports":      []any{tree{"port": int64(53)}, tree{"port": int64(80), "protocol": "TCP"}},
 		"finalizers": []any{"one"},

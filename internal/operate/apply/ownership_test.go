@@ -95,7 +95,7 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
-func TestAbandoned(t *testing.T) {
+func TestHasAbandoned(t *testing.T) {
 	o, err := parseOwnership("ResourceQuota", []metav1.ManagedFieldsEntry{
 		newEntry("croft", applied, "", `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:hard":{"f:cpu":{},"f:pods":{}}}}`),
 	})
@@ -114,7 +114,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-func TestTakeOver(t *testing.T) {
+func TestMoveForeignFields(t *testing.T) {
 	ours := newEntry("croft", applied, "", `{"f:spec":{"f:podSelector":{}}}`)
 	edit := newEntry("kubectl-edit", updated, "", `{"f:metadata":{"f:labels":{"f:x":{}}},"f:spec":{"f:ingress":{}}}`)
 	add := newEntry("curl", updated, "", `{"f:spec":{"f:egress":{}}}`)
@@ -139,7 +139,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-func TestTakeOverOfWhatCroftNeverApplied(t *testing.T) {
+func TestMoveForeignFieldsWithoutOwnEntry(t *testing.T) {
 	got, err := moveForeignFields("NetworkPolicy", "networking.k8s.io/v1", []metav1.ManagedFieldsEntry{
 		newEntry("kubectl", applied, "", `{"f:spec":{"f:ingress":{}}}`),
 	})

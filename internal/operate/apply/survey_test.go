@@ -151,7 +151,7 @@ func TestSurvey(t *testing.T) {
 		})
 	}
 
-	t.Run("what may not be read", func(t *testing.T) {
+	t.Run("objects that may not be read", func(t *testing.T) {
 		as := rest.CopyConfig(cluster.Config)
 		as.Impersonate = rest.ImpersonationConfig{UserName: "jane"}
 		jane, err := client.New(as, client.Options{Scheme: scheme.New()})

@@ -153,9 +153,9 @@ func convertToUnstructured(t *testing.T, o client.Object) *unstructured.Unstruct
 	return &unstructured.Unstructured{Object: content}
 }
 
-// TestAgentOnlyIfAsked fails if an installation without the agent has the agent or the
+// TestAgentIsOptional fails if an installation without the agent has the agent or the
 // operator's rights on Nodes.
-func TestAgentOnlyIfAsked(t *testing.T) {
+func TestAgentIsOptional(t *testing.T) {
 	has := func(o install.Options) bool {
 		return slices.ContainsFunc(buildObjects(t, o), func(o client.Object) bool {
 			return o.GetName() == install.AgentName || o.GetName() == install.NodesName
@@ -169,10 +169,10 @@ func TestAgentOnlyIfAsked(t *testing.T) {
 	}
 }
 
-// TestJournalOnlyIfAsked fails if the agent can read any log of its node without the option
-// for the journal, if it can read more than the journal with it, or if it can write the
+// TestAgentJournalIsOptional fails if the agent can read any log of its node without the
+// option for the journal, if it can read more than the journal with it, or if it can write the
 // journal.
-func TestJournalOnlyIfAsked(t *testing.T) {
+func TestAgentJournalIsOptional(t *testing.T) {
 	pod := func(o install.Options) corev1.PodSpec {
 		t.Helper()
 		for _, o := range buildObjects(t, o) {

@@ -31,7 +31,7 @@ func buildObjects(t *testing.T, o install.Options) []client.Object {
 	return all
 }
 
-func TestObjectsAreMarkedButNoWalls(t *testing.T) {
+func TestObjectLabels(t *testing.T) {
 	for _, o := range buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", Dashboard: true, Ledger: true, Agent: true, CopySecrets: true}) {
 		if o.GetLabels()[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
 			t.Errorf("%s is not marked as croft's", apply.RefOf(o))
@@ -42,7 +42,7 @@ func TestObjectsAreMarkedButNoWalls(t *testing.T) {
 	}
 }
 
-func TestDeploymentOnlyWithAnImage(t *testing.T) {
+func TestDeploymentRequiresImage(t *testing.T) {
 	isDeployment := func(o client.Object) bool { _, ok := o.(*appsv1.Deployment); return ok }
 	if slices.ContainsFunc(buildObjects(t, install.Options{}), isDeployment) {
 		t.Error("a Deployment without an image")
@@ -52,10 +52,10 @@ func TestDeploymentOnlyWithAnImage(t *testing.T) {
 	}
 }
 
-// TestPowersAreNamed fails if the verbs bind, escalate and impersonate are not limited to
-// these roles by name: the two roles of tenants, the four roles of the platform's people,
+// TestEscalatingVerbsAreLimitedByName fails if the verbs bind, escalate and impersonate are not
+// limited to these roles by name: the two roles of tenants, the four roles of the platform's people,
 // the proxy's, the role of elevations, the Platform's own and, for bind, the role that copies Secrets.
-func TestPowersAreNamed(t *testing.T) {
+func TestEscalatingVerbsAreLimitedByName(t *testing.T) {
 	for _, o := range buildObjects(t, install.Options{Image: "croft:test", Roles: []string{"deployer"}, Agent: true}) {
 		role, ok := o.(*rbacv1.ClusterRole)
 		if !ok {
@@ -78,10 +78,10 @@ func TestPowersAreNamed(t *testing.T) {
 	}
 }
 
-// TestVerifyByTheClock fails if croft verify is scheduled without the option, if its pods
+// TestVerifySchedule fails if croft verify is scheduled without the option, if its pods
 // are less confined than the operator's, or if they have more rights than to impersonate.
 // Default tier.
-func TestVerifyByTheClock(t *testing.T) {
+func TestVerifySchedule(t *testing.T) {
 	const schedule = "17 3 * * *"
 	jobs := func(o install.Options) (all []*batchv1.CronJob) {
 		for _, object := range buildObjects(t, o) {
@@ -120,9 +120,9 @@ func TestVerifyByTheClock(t *testing.T) {
 	}
 }
 
-// TestDashboardIsUnbound fails if any option gives the dashboard's ServiceAccount a role, directly or by
-// a group, if its pods have a token, or if they are less confined than the operator's.
-func TestDashboardIsUnbound(t *testing.T) {
+// TestDashboardHasNoRights fails if any option gives the dashboard's ServiceAccount a role, directly or
+// by a group, if its pods have a token, or if they are less confined than the operator's.
+func TestDashboardHasNoRights(t *testing.T) {
 	all := buildObjects(t, install.Options{Image: "croft:test", Authentication: "{}", ProxyLedger: true, Roles: []string{"deployer"}, Dashboard: true, Ledger: true, Agent: true, AgentJournal: true, CopySecrets: true, VerifySchedule: "@daily"})
 	subjects := []rbacv1.Subject{
 		{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: install.DashboardName},

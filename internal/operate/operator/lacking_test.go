@@ -10,9 +10,9 @@ import (
 	"croft.dev/croft/internal/operate/install"
 )
 
-// TestLacking fails if a missing right is not reported, or an existing one is. Default
+// TestListLacking fails if a missing right is not reported, or an existing one is. Default
 // tier.
-func TestLacking(t *testing.T) {
+func TestListLacking(t *testing.T) {
 	have := func(verbs, groups, resources, names string) authorizationv1.ResourceRule {
 		return authorizationv1.ResourceRule{
 			Verbs: strings.Fields(verbs), APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), ResourceNames: strings.Fields(names),
@@ -50,8 +50,8 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-// TestVerdict fails if a message about many missing rights is long. Default tier.
-func TestVerdict(t *testing.T) {
+// TestExplainMissing fails if a message about many missing rights is long. Default tier.
+func TestExplainMissing(t *testing.T) {
 	if err := explainMissing(nil); err != nil {
 		t.Error(err)
 	}

@@ -39,11 +39,11 @@ func TestOperator(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"what somebody changes is put back", testDriftRepair},
+		{"changes by others are reverted", testDriftRepair},
 		{"the state is measured", testStateMetrics},
 		{"an operator that is killed is followed by another", func(f *fixture) { testRestartDuringCreation(f, &stop) }},
 		{"a file prunes the objects that it does not name", testPruneByFile},
-		{"what stands is not written", func(f *fixture) { testNoWriteAfterRestart(f, &stop) }},
+		{"unchanged objects are not written", func(f *fixture) { testNoWriteAfterRestart(f, &stop) }},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}

@@ -58,7 +58,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 		}
 		return stdout, stderr
 	}
-	says := func(text string, parts ...string) {
+	expectParts := func(text string, parts ...string) {
 		f.Helper()
 		for _, part := range parts {
 			if !strings.Contains(text, part) {
@@ -69,21 +69,21 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 
 	declare("[keeper, keeper-test]")
 	_, told := croft(0, "apply", "--force") // over values that other tests have set
-	says(told, "the cluster also has tenants ", "and pool spare, which this file does not name: they stay; --prune")
+	expectParts(told, "the cluster also has tenants ", "and pool spare, which this file does not name: they stay; --prune")
 	croft(0, "diff")
 
 	declare("[keeper]")
 	shown, told := croft(1, "diff")
-	says(shown, "--- RoleBinding keeper-test/croft-operator (live)", "-kind: RoleBinding")
-	says(told, "and pool spare, which this file does not name")
+	expectParts(shown, "--- RoleBinding keeper-test/croft-operator (live)", "-kind: RoleBinding")
+	expectParts(told, "and pool spare, which this file does not name")
 	if strings.Contains(shown, "Tenant leaver") {
 		f.Errorf("without --prune, the diff deletes a tenant:\n%s", shown)
 	}
 	shown, _ = croft(1, "diff", "--prune")
-	says(shown, "--- Tenant leaver (live)", "--- RoleBinding leaver/croft-operator (live)", "--- Pool spare (live)", "--- NodePool spare (live)")
+	expectParts(shown, "--- Tenant leaver (live)", "--- RoleBinding leaver/croft-operator (live)", "--- Pool spare (live)", "--- NodePool spare (live)")
 
 	_, told = croft(1, "apply", "--prune")
-	says(told, "Tenant leaver (deletion: Retain)", "namespace leaver stays", "Pool spare", "nothing was written: --prune asks for a confirmation, and standard input is not a terminal")
+	expectParts(told, "Tenant leaver (deletion: Retain)", "namespace leaver stays", "Pool spare", "nothing was written: --prune asks for a confirmation, and standard input is not a terminal")
 	f.AwaitReady(operatortest.NewTenant("leaver", ""), operatortest.NewPool("spare"))
 	if f.CountBindings("keeper-test") == 0 {
 		f.Error("something was written")

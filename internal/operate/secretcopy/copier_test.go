@@ -30,16 +30,16 @@ import (
 	"croft.dev/croft/internal/operate/metric/metrictest"
 )
 
-// filled is a store of a source.
-type filled struct {
+// filledStore is a store of a source.
+type filledStore struct {
 	toolscache.Store
 	synced bool
 }
 
-func (f filled) HasSynced() bool            { return f.synced }
-func (f filled) GetStore() toolscache.Store { return f.Store }
+func (f filledStore) HasSynced() bool            { return f.synced }
+func (f filledStore) GetStore() toolscache.Store { return f.Store }
 
-func newStore(t *testing.T, synced bool, secrets ...*corev1.Secret) filled {
+func newStore(t *testing.T, synced bool, secrets ...*corev1.Secret) filledStore {
 	t.Helper()
 	all := toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
 	for _, s := range secrets {
@@ -47,7 +47,7 @@ func newStore(t *testing.T, synced bool, secrets ...*corev1.Secret) filled {
 			t.Fatal(err)
 		}
 	}
-	return filled{all, synced}
+	return filledStore{all, synced}
 }
 
 func newSource(kind corev1.SecretType, data string) *corev1.Secret {

@@ -58,9 +58,9 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreNamed expects the connections of the tenant in the statement, and no verified
+// TestNewListsConnections expects the connections of the tenant in the statement, and no verified
 // statement while a connection is open after its end.
-func TestConnectionsAreNamed(t *testing.T) {
+func TestNewListsConnections(t *testing.T) {
 	held := verify.Result{Wall: "network", Name: "call", Result: verify.Held}
 	end := time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)
 	open := []network.OpenConnection{{Caller: "billing", Callee: "shop", End: end}, {Caller: "shop", Callee: "mail"}}

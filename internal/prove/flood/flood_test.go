@@ -130,8 +130,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPartsAddUp expects the parts of all clients to be the whole.
-func TestPartsAddUp(t *testing.T) {
+// TestGetPart expects the parts of all clients to add up to the total.
+func TestGetPart(t *testing.T) {
 	for _, test := range []struct{ total, clients int }{{80, 64}, {2000, 40}, {192, 64}, {250, 8}, {3, 16}} {
 		sum := 0
 		for number := range test.clients {
@@ -181,7 +181,7 @@ func TestCollect(t *testing.T) {
 	})
 }
 
-func TestPhaseWithoutSuccess(t *testing.T) {
+func TestPhaseCheck(t *testing.T) {
 	p := Phase{"list pods": {Seconds: []float64{30}, Failures: 1, Failure: "refused"}}
 	if err := p.check(); err == nil || !strings.Contains(err.Error(), "list pods") {
 		t.Errorf("no operation succeeded: %v", err)
@@ -192,7 +192,7 @@ func TestPhaseWithoutSuccess(t *testing.T) {
 	}
 }
 
-func TestFloodWithoutSuccess(t *testing.T) {
+func TestRequestCountCheck(t *testing.T) {
 	c := &RequestCount{}
 	c.add(errors.New("refused"))
 	c.add(context.Canceled)

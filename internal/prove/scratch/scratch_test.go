@@ -11,9 +11,9 @@ import (
 	"croft.dev/croft/api/v1alpha1"
 )
 
-// TestLeft expects the objects of ended runs, and none of a running one, of a declared
+// TestFindExpired expects the objects of ended runs, and none of a running one, of a declared
 // tenant, or of other users.
-func TestLeft(t *testing.T) {
+func TestFindExpired(t *testing.T) {
 	now := time.Now()
 	namespace := func(name string, age time.Duration, end *time.Time) client.Object {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}}

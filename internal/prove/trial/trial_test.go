@@ -295,8 +295,9 @@ func TestTokensOnRequest(t *testing.T) {
 	}
 }
 
-// TestUnknown expects each limit of the trial to be listed once, for any number of objects.
-func TestUnknown(t *testing.T) {
+// TestUnknownIsListedOnce expects each limit of the trial to be listed once, for any number of
+// objects.
+func TestUnknownIsListedOnce(t *testing.T) {
 	const certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: %d}\n---\n"
 	read, err := trial.ReadManifests("x.yaml", []byte(strings.ReplaceAll(certificate, "%d", "a")+strings.ReplaceAll(certificate, "%d", "b")))
 	if err != nil {

@@ -55,15 +55,15 @@ func (all *answers) recordAnswer(a attack.Attack, got client.Object, err error, 
 	all.of[a.Name] = answer{a, got.DeepCopyObject().(client.Object), err, warnings}
 }
 
-// asks returns the answer to an attack's request.
-type asks func(context.Context, attack.Attack) (evaluator.Answer, error)
+// answerFunc returns the answer to an attack's request.
+type answerFunc func(context.Context, attack.Attack) (evaluator.Answer, error)
 
 // findDifferences compares the API server's answer to each attack and mirror with another answer:
 // whether the request is allowed, the refusing rule and its message, the warnings, and the
 // resulting object. The API server has more defaults than the evaluator, and reports only one
 // of several refusals. The comparison stops when it has found enough differences. The result is
 // by the attack's name; compared is the number of compared answers.
-func (all *answers) findDifferences(ctx context.Context, ask asks, enough int64) (differences map[string]string, compared int) {
+func (all *answers) findDifferences(ctx context.Context, ask answerFunc, enough int64) (differences map[string]string, compared int) {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all.of)), func(name string) bool {
 		real := all.of[name]
 		_, otherwise := all.otherwise[name]
@@ -209,9 +209,9 @@ func (s *offlineScene) copyClusterMetadata(t *testing.T, admin client.Client) {
 }
 
 // buildWrongEvaluators returns evaluators that are wrong on purpose, by their fault.
-func (s *offlineScene) buildWrongEvaluators(t *testing.T) map[string]asks {
+func (s *offlineScene) buildWrongEvaluators(t *testing.T) map[string]answerFunc {
 	t.Helper()
-	of := func(change func(client.Object) client.Object) asks {
+	of := func(change func(client.Object) client.Object) answerFunc {
 		next := *s
 		next.objects = nil
 		for _, o := range s.objects {
@@ -225,7 +225,7 @@ func (s *offlineScene) buildWrongEvaluators(t *testing.T) map[string]asks {
 		}
 		return next.answerAttack
 	}
-	wrong := map[string]asks{
+	wrong := map[string]answerFunc{
 		"skips mutations": of(func(o client.Object) client.Object {
 			if _, ok := o.(*admissionv1.MutatingAdmissionPolicy); ok {
 				return nil

@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/rules/attack"
 )
 
-// TestJudge checks the result of each outcome of an attack: the result is Held only if the
-// expected rule refuses, with its own message.
-func TestJudge(t *testing.T) {
+// TestClassifyAnswer checks the result of each outcome of an attack: the result is Held only
+// if the expected rule refuses, with its own message.
+func TestClassifyAnswer(t *testing.T) {
 	refused := func(why string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New(why))
 	}
@@ -78,8 +78,8 @@ func TestBudgetWarnings(t *testing.T) {
 	}
 }
 
-// TestJudgeSweep expects RBAC itself to refuse every request of a sweep.
-func TestJudgeSweep(t *testing.T) {
+// TestClassifySweep expects RBAC itself to refuse every request of a sweep.
+func TestClassifySweep(t *testing.T) {
 	all := []probe{{kind: kind{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}, verb: attack.List},
 		{kind: kind{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, subresource: "scale"}, verb: attack.Get}}
 	resource := schema.GroupResource{Resource: "pods"}

@@ -36,9 +36,9 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestExistingIsTriedOnOthers expects the second tenant to have other members: a member of both
+// TestNewExisting expects the second tenant to have other members: a member of both
 // has the rights of both.
-func TestExistingIsTriedOnOthers(t *testing.T) {
+func TestNewExisting(t *testing.T) {
 	tenant := func(name, group string, pools ...string) *estate.Tenant {
 		return &estate.Tenant{Name: name, Namespaces: []string{name}, Pools: pools, Access: []v1alpha1.Access{{Group: group, Role: v1alpha1.RoleOperator}}}
 	}

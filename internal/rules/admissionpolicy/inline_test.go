@@ -6,31 +6,31 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-func TestInlined(t *testing.T) {
+func TestInlineVariables(t *testing.T) {
 	for name, c := range map[string]struct {
 		variables []Variable
 		rule      Rule
 		left      []Variable
 		want      Rule
 	}{
-		"another name is written wherever it is read": {
+		"an alias is inlined everywhere": {
 			[]Variable{{"spec", "object.spec"}, {"new", `request.operation == "CREATE"`}},
 			Rule{Expression: `!variables.new || has(variables.spec.a) && variables.spec.a`, Message: `variables.spec.a`},
 			nil, Rule{Expression: `!(request.operation == "CREATE") || has(object.spec.a) && object.spec.a`, Message: `object.spec.a`},
 		},
-		"what is read once is written there": {
+		"a variable that is read once is inlined": {
 			[]Variable{{"a", "object.a + 1"}, {"b", "variables.a + 2"}},
 			Rule{Expression: "variables.b > 3"}, nil, Rule{Expression: "((object.a + 1) + 2) > 3"},
 		},
-		"what is read twice stays": {
+		"a variable that is read twice is kept": {
 			[]Variable{{"a", "object.a + 1"}},
 			Rule{Expression: "variables.a > 3 || variables.a < 2"}, []Variable{{"a", "object.a + 1"}}, Rule{Expression: "variables.a > 3 || variables.a < 2"},
 		},
-		"what a loop reads stays": {
+		"a variable that a loop reads is kept": {
 			[]Variable{{"a", "object.a + 1"}},
 			Rule{Expression: `object.list.all(i, i != ")" && i in variables.a)`}, []Variable{{"a", "object.a + 1"}}, Rule{Expression: `object.list.all(i, i != ")" && i in variables.a)`},
 		},
-		"what is looped over is written there": {
+		"a variable that is iterated over is inlined": {
 			[]Variable{{"a", "object.a + []"}},
 			Rule{Expression: `variables.a.all(i, i)`}, nil, Rule{Expression: `(object.a + []).all(i, i)`},
 		},
@@ -54,7 +54,7 @@ func TestInlined(t *testing.T) {
 			[]Variable{{"c", "has(object.a.b) ? object.a.c : {}"}},
 			Rule{Expression: `"k" in (has(object.a.b) ? object.a.b : {}) && "k" in variables.c && "l" in (has(object.a.b) ? object.a.b : {}) && "l" in variables.c`},
 		},
-		"what nobody reads is left out": {[]Variable{{"a", "object.a + 1"}}, Rule{Expression: "true"}, nil, Rule{Expression: "true"}},
+		"an unused variable is removed": {[]Variable{{"a", "object.a + 1"}}, Rule{Expression: "true"}, nil, Rule{Expression: "true"}},
 	} {
 		left, rules := inlineVariables(c.variables, []Rule{c.rule}, 2)
 		if len(left) != len(c.left) || len(left) > 0 && !equality.Semantic.DeepEqual(left, c.left) {

@@ -7,8 +7,8 @@ import (
 	"croft.dev/croft/internal/rules/admissionpolicy/policytest"
 )
 
-// TestTogether fails if a merged rule cannot be identified, or cannot be waived alone.
-func TestTogether(t *testing.T) {
+// TestMergeRules fails if a merged rule cannot be identified, or cannot be waived alone.
+func TestMergeRules(t *testing.T) {
 	v := mergeRules([]Rule{
 		{Name: "first", FastPath: "!has(object.a)", Expression: "object.a == 1", Message: `"a: " + string(object.a)`},
 		{Name: "second-2", FastPath: "!has(object.a)", Expression: "object.b == 2", Message: `"b"`},
@@ -48,7 +48,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-func TestAskedAlone(t *testing.T) {
+func TestParseRulesOfUnmergedRule(t *testing.T) {
 	for name, v := range map[string]Rule{
 		"message":            {Name: "r", Expression: "object.a", Message: `"a"`},
 		"message expression": {Name: "r", Expression: "object.a", Message: `"a" + object.b`},

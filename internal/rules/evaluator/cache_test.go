@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/internal/rules/evaluator"
 )
 
-// TestSameWordsOtherTypes fails if an expression is confused with one of the same text whose
-// variables or result have other types.
-func TestSameWordsOtherTypes(t *testing.T) {
+// TestCacheDistinguishesTypes fails if an expression is confused with one of the same text
+// whose variables or result have other types.
+func TestCacheDistinguishesTypes(t *testing.T) {
 	policy := func(name, rule string, variables ...string) *admissionv1.ValidatingAdmissionPolicy {
 		p := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for i, v := range variables {

@@ -116,11 +116,11 @@ var cases = map[string]struct {
 		want:     []string{ReasonValidationWebhookMissing},
 		wantText: []string{"--set disableValidatingWebhook=false"},
 	},
-	"nobody guards the label": {
+	"the label is not guarded": {
 		change: func(in *Installation) { in.Validating.Webhooks = in.Validating.Webhooks[:1] },
 		want:   []string{ReasonLabelUnguarded},
 	},
-	"nobody guards the label while it is away": {
+	"the label is not guarded during an outage": {
 		change:   func(in *Installation) { in.Validating.Webhooks[1].FailurePolicy = newPointer(admissionv1.Ignore) },
 		want:     []string{ReasonLabelUnguarded},
 		wantText: []string{"webhooks[check-ignore-label.gatekeeper.sh].failurePolicy is Ignore", "--set validatingWebhookCheckIgnoreFailurePolicy=Fail"},
@@ -316,8 +316,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestUnsafeFirst fails if an unsafe setting is not the first finding.
-func TestUnsafeFirst(t *testing.T) {
+// TestCheckReportsUnsafeFirst fails if an unsafe setting is not the first finding.
+func TestCheckReportsUnsafeFirst(t *testing.T) {
 	in := newInstallation()
 	in.Mutating.Webhooks[0].TimeoutSeconds = newPointer(int32(1))
 	in.Validating.Webhooks[0].FailurePolicy = newPointer(admissionv1.Ignore)
@@ -327,9 +327,9 @@ func TestUnsafeFirst(t *testing.T) {
 	}
 }
 
-// TestChartHasTheValues fails if Gatekeeper's chart, in the sandboxes' version, lacks a value
-// that a message names.
-func TestChartHasTheValues(t *testing.T) {
+// TestMessagesNameChartValues fails if Gatekeeper's chart, in the sandboxes' version, lacks a
+// value that a message names.
+func TestMessagesNameChartValues(t *testing.T) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/open-policy-agent/gatekeeper/v3")
 	list.Dir = filepath.Join("..", "..", "..", "sandbox", "addons")
 	dir, err := list.Output()

@@ -28,13 +28,13 @@ const (
 	meta       = "metadata: {name: a, uid: u, generation: 2}\nstatus:\n  byPod:\n"
 )
 
-func TestEnforced(t *testing.T) {
+func TestReadEnforcement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object   string
 		pods     int
 		wantText string // empty if it is enforced
 	}{
-		"nobody has reported": {object: assign + "metadata: {name: a, generation: 1}", wantText: "Assign/a: no pod of Gatekeeper"},
+		"no pod has reported": {object: assign + "metadata: {name: a, generation: 1}", wantText: "Assign/a: no pod of Gatekeeper"},
 		"a mutator": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook, webhook]}",
 			pods:   1,
@@ -64,7 +64,7 @@ func TestEnforced(t *testing.T) {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: false, observedGeneration: 1, operations: [mutation-webhook], errors: [{type: ErrConflictingSchema, message: with another}]}",
 			pods:   1, wantText: "one reports: ErrConflictingSchema: with another",
 		},
-		"not enforced, and nobody says why": {
+		"not enforced, without a reason": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, observedGeneration: 2, operations: [mutation-webhook]}",
 			pods:   1, wantText: "does not enforce it yet",
 		},
@@ -96,7 +96,7 @@ func TestEnforced(t *testing.T) {
 			object: template + meta + "  - {id: one, templateUID: u, observedGeneration: 2, operations: [webhook], errors: [{code: ingest_error, message: no such thing}]}",
 			pods:   1, wantText: "ingest_error: no such thing",
 		},
-		"a template of before": {
+		"a template of an earlier generation": {
 			object: template + meta + "  - {id: one, templateUID: u, observedGeneration: 1, operations: [webhook]}",
 			pods:   1, wantText: "has observed generation 1, and not yet 2",
 		},
@@ -111,7 +111,7 @@ func TestEnforced(t *testing.T) {
 	}
 }
 
-func TestExclusionsOf(t *testing.T) {
+func TestParseExclusions(t *testing.T) {
 	if got, err := ParseExclusions(nil); got != nil || err != nil {
 		t.Errorf("no Config: got %v, %v", got, err)
 	}

@@ -9,9 +9,9 @@ import (
 	"croft.dev/croft/internal/walls/wall"
 )
 
-// TestConstrained fails if a constraint of croft is for a kind that the check of the
-// webhook's rules leaves out: rules without the kind would pass the check.
-func TestConstrained(t *testing.T) {
+// TestConstrainedKindsAreChecked fails if a constraint of croft is for a kind that the check
+// of the webhook's rules leaves out: rules without the kind would pass the check.
+func TestConstrainedKindsAreChecked(t *testing.T) {
 	d, problems := manifest.Parse("croft.yaml", []byte("platform: {clusterName: demo, placement: Gatekeeper, nodeClass: {kwok: {}}}\n"))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func TestAdopt(t *testing.T) {
 		return append([]string{"adopt", "tenant", "shop", "-f", file, "--yes", "--remove-old"}, more...)
 	}
 
-	t.Run("what nobody could know is said before anything is done", func(t *testing.T) {
+	t.Run("adopt stops before the first write", func(t *testing.T) {
 		said := c.runCroft(t, adopt()...).expectExit(t, 1)
 		if !strings.Contains(said.stderr, "the tenant's namespaces are unchanged") {
 			t.Errorf("it does not stop: %s", said)
@@ -97,7 +97,7 @@ func TestAdopt(t *testing.T) {
 		}
 	})
 	steady.expectSteady(t)
-	t.Run("what the cluster adds to pods", c.adoptTolerant)
+	t.Run("fields that the cluster adds to pods", c.adoptTolerant)
 }
 
 // adoptTolerant plans the adoption of a namespace whose pods get a toleration from the API

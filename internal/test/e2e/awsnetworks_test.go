@@ -44,7 +44,7 @@ type networkedCluster struct {
 // provider. The interfaces are created and deleted with their nodes, even if the operator stops
 // in between.
 func TestAWSNetworks(t *testing.T) {
-	sandbox.Thorough(t) // TestKeeper and TestKeeperIsKilled of the sandbox's module test the parts
+	sandbox.Thorough(t) // TestKeeper and TestKeeperRecoversFromKills of the sandbox's module test the parts
 	t.Parallel()        // it mostly waits
 	n := &networkedCluster{cluster: startSandbox(t, sandbox.Options{Croft: findCroftBinary(t), With: []string{sandbox.AWS}, AWSSpeed: awsSpeed})}
 	var b strings.Builder

@@ -24,9 +24,10 @@ import (
 	"croft.dev/croft/internal/declare/scheme"
 )
 
-// compressed is a ledger whose month takes minutes. It observes a real API server by its own watches, with a clock that only
-// the test advances. Each event gets the time at which it arrives, as do the times of the API server in the object.
-type compressed struct {
+// compressedLedger is a ledger whose month takes minutes. It observes a real API server by its own watches, with a clock
+// that only the test advances. Each event gets the time at which it arrives, as do the times of the API server in the
+// object.
+type compressedLedger struct {
 	*clocktesting.FakeClock
 	collector *collect.Collector
 	store     *store.Store
@@ -52,9 +53,9 @@ type pricedSince struct {
 }
 
 // startCompressed starts a ledger that observes a cluster from a time on.
-func startCompressed(t *testing.T, c *cluster, from time.Time, prices string) *compressed {
+func startCompressed(t *testing.T, c *cluster, from time.Time, prices string) *compressedLedger {
 	t.Helper()
-	l := &compressed{FakeClock: clocktesting.NewFakeClock(from), times: map[string]time.Time{}, firsts: map[string]time.Time{},
+	l := &compressedLedger{FakeClock: clocktesting.NewFakeClock(from), times: map[string]time.Time{}, firsts: map[string]time.Time{},
 		last: map[types.UID]client.Object{}, prices: prices}
 	var err error
 	l.store, err = store.Open(t.TempDir(), func(file string, err error) { t.Errorf("%s: %v", file, err) })
@@ -98,7 +99,7 @@ func startCompressed(t *testing.T, c *cluster, from time.Time, prices string) *c
 }
 
 // readPrices returns the present prices, and notes the time of a change.
-func (l *compressed) readPrices(context.Context) (*price.List, error) {
+func (l *compressedLedger) readPrices(context.Context) (*price.List, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.priced); n == 0 || l.priced[n-1].prices != l.prices {
@@ -107,14 +108,14 @@ func (l *compressed) readPrices(context.Context) (*price.List, error) {
 	return price.Parse("prices.yaml", []byte(l.prices))
 }
 
-func (l *compressed) setPrices(prices string) {
+func (l *compressedLedger) setPrices(prices string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.prices = prices
 }
 
 // pass advances the clock, and waits until the ledger has read the prices and computed its hours, which it does each minute.
-func (l *compressed) pass(t *testing.T, d time.Duration) {
+func (l *compressedLedger) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	l.moving.Lock()
 	before := l.Now()
@@ -139,7 +140,7 @@ func nameEvent(o client.Object, isEnd bool) string {
 }
 
 // findTime returns the time of an event in the ledger.
-func (l *compressed) findTime(event string) (at time.Time, found bool) {
+func (l *compressedLedger) findTime(event string) (at time.Time, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at, found = l.times[event]
@@ -149,7 +150,7 @@ func (l *compressed) findTime(event string) (at time.Time, found bool) {
 // observedCache is the ledger's cache. It translates objects before the ledger observes them.
 type observedCache struct {
 	cache.Cache
-	ledger *compressed
+	ledger *compressedLedger
 }
 
 // GetInformer implements cache.Informers.
@@ -163,7 +164,7 @@ func (c *observedCache) GetInformer(ctx context.Context, o client.Object, option
 
 type observedInformer struct {
 	cache.Informer
-	ledger *compressed
+	ledger *compressedLedger
 }
 
 // AddEventHandler implements cache.Informer.
@@ -182,7 +183,7 @@ func (i *observedInformer) AddEventHandler(h toolscache.ResourceEventHandler) (t
 }
 
 // observe notes the time of an event, and passes the translated object on before the clock advances.
-func (l *compressed) observe(object any, isEnd bool, pass func(before, now client.Object)) {
+func (l *compressedLedger) observe(object any, isEnd bool, pass func(before, now client.Object)) {
 	o, is := object.(client.Object)
 	if !is {
 		return // the end of an object was missed: its event will have no time
@@ -198,7 +199,7 @@ func (l *compressed) observe(object any, isEnd bool, pass func(before, now clien
 }
 
 // translate returns an object with the ledger's times instead of the API server's.
-func (l *compressed) translate(o client.Object) client.Object {
+func (l *compressedLedger) translate(o client.Object) client.Object {
 	o = o.DeepCopyObject().(client.Object)
 	first := func(of ...any) metav1.Time {
 		key := fmt.Sprint(append(of, o.GetUID())...)

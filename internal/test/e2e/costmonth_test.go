@@ -46,7 +46,7 @@ tenants:
 type month struct {
 	*cluster
 	t      *testing.T
-	ledger *compressed
+	ledger *compressedLedger
 	record *history
 	random *rand.Rand
 	file   string
@@ -226,7 +226,7 @@ func (m *month) live(from time.Time) {
 type part struct{ kind, tenant, code, namespace, pool string }
 
 // readHour returns the parts of a stored hour.
-func (m *month) readHour(from time.Time) (map[part]spent, error) {
+func (m *month) readHour(from time.Time) (map[part]rowCost, error) {
 	span := ledger.Span{From: from, Until: from.Add(time.Hour)}
 	records, err := m.ledger.store.Read(span)
 	if err != nil {
@@ -235,19 +235,19 @@ func (m *month) readHour(from time.Time) (map[part]spent, error) {
 	if len(records) != 1 || !records[0].From.Equal(span.From) || !records[0].Until.Equal(span.Until) || len(records[0].Gaps) > 0 {
 		return nil, fmt.Errorf("the hour of %s: %d records, want one without gaps", from, len(records))
 	}
-	parts := map[part]spent{}
+	parts := map[part]rowCost{}
 	for _, r := range records[0].Rows {
 		// Pods that are deleted later than their node cost nothing.
 		if r.Unpriced > 0 && r.Pool != "" || r.EstimatedCost > 0 {
 			return nil, fmt.Errorf("the hour of %s has an unknown or estimated cost: %+v", from, r)
 		}
-		addPart(parts, part{string(r.Kind), r.Tenant, r.CostCode, r.Namespace, r.Pool}, spent{int64(r.Cost), int64(r.Idle)})
+		addPart(parts, part{string(r.Kind), r.Tenant, r.CostCode, r.Namespace, r.Pool}, rowCost{int64(r.Cost), int64(r.Idle)})
 	}
 	return parts, nil
 }
 
-func addPart(parts map[part]spent, p part, s spent) {
-	if sum := (spent{parts[p].cost + s.cost, parts[p].idle + s.idle}); sum != (spent{}) {
+func addPart(parts map[part]rowCost, p part, s rowCost) {
+	if sum := (rowCost{parts[p].cost + s.cost, parts[p].idle + s.idle}); sum != (rowCost{}) {
 		parts[p] = sum
 	}
 }
@@ -261,7 +261,7 @@ func (m *month) compareMonth(r *replay, from, until time.Time) (sum int64, wrong
 		if err != nil {
 			return sum, err
 		}
-		want := map[part]spent{}
+		want := map[part]rowCost{}
 		for key, s := range r.computeHour(at.Unix()) {
 			addPart(want, part{key.kind, key.tenant, key.code, key.namespace, key.pool}, s)
 			sum += s.cost

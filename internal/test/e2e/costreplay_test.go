@@ -113,7 +113,7 @@ type replay struct {
 	namespaces lives[*corev1.Namespace]
 	// prices are the prices of an hour, by instance type and capacity type, since each time.
 	prices []state[map[string]map[string]int64]
-	pieces []*piece
+	pieces []*instanceSpan
 	used   map[string][]podOnNode
 }
 
@@ -164,8 +164,8 @@ type facts struct {
 	cpu, memory, price                               int64
 }
 
-// piece is an instance while its facts do not change.
-type piece struct {
+// instanceSpan is an instance while its facts do not change.
+type instanceSpan struct {
 	facts
 	from, until int64
 }
@@ -202,13 +202,13 @@ func (r *replay) cutInstances() error {
 			cuts = append(cuts, p.at)
 		}
 		slices.Sort(cuts)
-		var last *piece
+		var last *instanceSpan
 		for i, from := range cuts {
 			if from < launch || from >= claim.end || i+1 == len(cuts) || cuts[i+1] == from {
 				continue
 			}
 			if f := r.readFacts(claim, node, from); last == nil || last.facts != f {
-				last = &piece{facts: f, from: from}
+				last = &instanceSpan{facts: f, from: from}
 				r.pieces = append(r.pieces, last)
 			}
 			last.until = cuts[i+1]
@@ -277,13 +277,13 @@ func (r *replay) readPods() {
 	}
 }
 
-// owned is a part of a time in which a namespace has one owner.
-type owned struct {
+// ownedSpan is a part of a time in which a namespace has one owner.
+type ownedSpan struct {
 	kind, tenant, code string
 	seconds            int64
 }
 
-func (r *replay) divideByOwner(namespace string, from, until int64) (parts []owned) {
+func (r *replay) divideByOwner(namespace string, from, until int64) (parts []ownedSpan) {
 	rest := until - from
 	for _, l := range r.namespaces {
 		if l.states[0].object.Name != namespace {
@@ -295,7 +295,7 @@ func (r *replay) divideByOwner(namespace string, from, until int64) (parts []own
 				end = l.states[i+1].at
 			}
 			if part := min(end, until) - max(s.at, from); part > 0 {
-				o := owned{"tenant", s.object.Labels["croft.dev/tenant"], s.object.Labels["croft.dev/cost-code"], part}
+				o := ownedSpan{"tenant", s.object.Labels["croft.dev/tenant"], s.object.Labels["croft.dev/cost-code"], part}
 				if o.tenant == "" {
 					o.kind, o.code = "platform", s.object.Labels["croft.dev/cost-code"]
 				}
@@ -305,7 +305,7 @@ func (r *replay) divideByOwner(namespace string, from, until int64) (parts []own
 		}
 	}
 	if rest > 0 {
-		parts = append(parts, owned{kind: "platform", seconds: rest})
+		parts = append(parts, ownedSpan{kind: "platform", seconds: rest})
 	}
 	return parts
 }
@@ -318,8 +318,8 @@ func compareRows(a, b row) int {
 		cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.code, b.code), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.workload, b.workload))
 }
 
-// spent is a row's own cost, and its share of the idle cost.
-type spent struct{ cost, idle int64 }
+// rowCost is a row's own cost, and its share of the idle cost.
+type rowCost struct{ cost, idle int64 }
 
 // divide divides an amount in proportion to weights: the parts with the largest remainders get the rest.
 func divide(amount int64, weights map[row]int64) map[row]int64 {
@@ -342,9 +342,9 @@ func divide(amount int64, weights map[row]int64) map[row]int64 {
 }
 
 // computeHour returns the cost of an hour, by rows.
-func (r *replay) computeHour(from int64) map[row]spent {
+func (r *replay) computeHour(from int64) map[row]rowCost {
 	until := from + 3600
-	rows, weights := map[row]spent{}, map[row]int64{}
+	rows, weights := map[row]rowCost{}, map[row]int64{}
 	for _, p := range r.pieces {
 		seconds := min(p.until, until) - max(p.from, from)
 		if seconds <= 0 {
@@ -375,7 +375,7 @@ func (r *replay) computeHour(from int64) map[row]spent {
 			own[base] = free
 		}
 		for key, amount := range divide((p.price*seconds*2+3600)/7200, own) {
-			rows[key] = spent{rows[key].cost + amount, 0}
+			rows[key] = rowCost{rows[key].cost + amount, 0}
 		}
 	}
 	for pool, idle := range sumIdle(rows) {
@@ -387,13 +387,13 @@ func (r *replay) computeHour(from int64) map[row]spent {
 		}
 		if len(shares) > 0 {
 			for key, amount := range divide(idle, shares) {
-				rows[key] = spent{rows[key].cost, amount}
+				rows[key] = rowCost{rows[key].cost, amount}
 			}
 			continue
 		}
 		for key, s := range rows {
 			if key.pool == pool && key.kind == "idle" {
-				rows[key] = spent{s.cost, s.cost}
+				rows[key] = rowCost{s.cost, s.cost}
 			}
 		}
 	}
@@ -401,7 +401,7 @@ func (r *replay) computeHour(from int64) map[row]spent {
 }
 
 // sumIdle returns the idle cost of each pool.
-func sumIdle(rows map[row]spent) map[string]int64 {
+func sumIdle(rows map[row]rowCost) map[string]int64 {
 	idle := map[string]int64{}
 	for key, s := range rows {
 		if key.kind == "idle" {

@@ -81,7 +81,7 @@ func TestDayTwo(t *testing.T) {
 		{"a tenant is deleted and declared again", testDayTwoAgain, "TestTwoTenants/Retain, and the next step"},
 		{"a tenant is renamed", testDayTwoRename, ""},
 		{"walls are broken", testDayTwoDrift, "TestTwoTenants/Drift"},
-		{"an invalid tenant is written beside the file", testDayTwoInvalid, ""},
+		{"an invalid tenant is written outside of the file", testDayTwoInvalid, ""},
 		{"two admins apply different files", testDayTwoAdmins, ""},
 		{"the operator is away, and back", testDayTwoOperator, "TestTwoTenants/WithoutOperator, TestDoctor/operator_dead"},
 	} {

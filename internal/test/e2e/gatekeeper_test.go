@@ -137,7 +137,7 @@ func testUnsafe(t *testing.T, c *cluster) {
 		c.runKubectl(t, "", "patch", "mutatingwebhookconfiguration", name, "--type=json",
 			`-p=[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"`+policy+`"}]`).expectExit(t, 0)
 	}
-	says := func(status metav1.ConditionStatus, words ...string) {
+	expectReady := func(status metav1.ConditionStatus, words ...string) {
 		awaitCondition(t, moments, "the Platform to say so", func(ctx context.Context) error {
 			var platform v1alpha1.Platform
 			if err := c.admin.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
@@ -156,9 +156,9 @@ func testUnsafe(t *testing.T, c *cluster) {
 		})
 	}
 	set("Ignore")
-	says(metav1.ConditionFalse, name, "failurePolicy", "mutatingWebhookFailurePolicy=Fail")
+	expectReady(metav1.ConditionFalse, name, "failurePolicy", "mutatingWebhookFailurePolicy=Fail")
 	set("Fail")
-	says(metav1.ConditionTrue)
+	expectReady(metav1.ConditionTrue)
 }
 
 // testKilled fails if a pod is admitted without placement while Gatekeeper is being killed, or

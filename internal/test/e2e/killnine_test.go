@@ -149,7 +149,7 @@ func (c *cluster) listDesired(t testing.TB, file, declared string) map[apply.Ref
 	return all
 }
 
-func listReferences(all things) map[apply.Ref]bool {
+func listReferences(all objectMetadata) map[apply.Ref]bool {
 	there := map[apply.Ref]bool{}
 	for ref := range all {
 		there[ref] = true

@@ -37,7 +37,7 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 	t.Cleanup(start)
 
 	a := teams[0]
-	t.Run("walls that stand", func(t *testing.T) {
+	t.Run("existing walls", func(t *testing.T) {
 		out := c.runCroft(t, "status").expectExit(t, 1)
 		expectOutput(t, out, "OPERATOR   no operator for ", "NoOperator")
 		if strings.Contains(out.stdout, "True") {

@@ -57,7 +57,7 @@ func TestPlatformExample(t *testing.T) {
 		}
 	})
 
-	t.Run("the platform's services are let in", func(t *testing.T) {
+	t.Run("the platform's services can connect", func(t *testing.T) {
 		var policy networkingv1.NetworkPolicy
 		c.getObject(t, tenant, network.PlatformPolicy, &policy)
 		var from []string

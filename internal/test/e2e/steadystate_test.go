@@ -53,7 +53,7 @@ func testSteadyState(t *testing.T, c *twoTenants) {
 func (c *twoTenants) listRevisions(t testing.TB) map[apply.Ref]string {
 	t.Helper()
 	all := map[apply.Ref]string{}
-	for _, found := range []things{c.listEverything(t, ours), c.listDeclared(t)} {
+	for _, found := range []objectMetadata{c.listEverything(t, ours), c.listDeclared(t)} {
 		for ref, o := range found {
 			all[ref] = "revision " + o.ResourceVersion
 			// Karpenter updates the NodePool's status, and kube-controller-manager the
@@ -67,9 +67,9 @@ func (c *twoTenants) listRevisions(t testing.TB) map[apply.Ref]string {
 }
 
 // listDeclared returns the Platform, the Pools and the Tenants.
-func (c *cluster) listDeclared(t testing.TB) things {
+func (c *cluster) listDeclared(t testing.TB) objectMetadata {
 	t.Helper()
-	declared := things{}
+	declared := objectMetadata{}
 	for ref, o := range c.listEverything(t) {
 		if ref.Group == "croft.dev" && ref.Kind != "TenantRules" {
 			declared[ref] = o

@@ -33,7 +33,7 @@ func testWithoutOperator(t *testing.T, c *twoTenants) {
 		c.expectPool(t, c.estate, c.awaitRunning(t, pod), a.pool)
 	})
 
-	t.Run("attacks bounce", func(t *testing.T) {
+	t.Run("attacks are refused", func(t *testing.T) {
 		expectRefusal(t, "a pod that tolerates everything",
 			member.Create(t.Context(), newNginxPod(a.tenant, "stowaway", tolerateEverything)), byPlacement)
 		expectRefusal(t, "a NetworkPolicy that lets everybody in",

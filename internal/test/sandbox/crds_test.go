@@ -58,9 +58,9 @@ func TestInstallCRDs(t *testing.T) {
 	}
 }
 
-// TestModuleThatCannotBeDownloaded expects the error without the module and without a network
+// TestReadCRDsWithoutModule expects the error without the module and without a network
 // to name the module.
-func TestModuleThatCannotBeDownloaded(t *testing.T) {
+func TestReadCRDsWithoutModule(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())
 	_, err := readCRDs(context.Background(), []string{CertManager})

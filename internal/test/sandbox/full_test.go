@@ -66,8 +66,8 @@ func TestFull(t *testing.T) {
 		t.Errorf("the pods run on %q, want one ready t3a.large of the pool apps", got)
 	}
 
-	t.Run("everything is the owner's alone", func(t *testing.T) { checkModes(t, c.Dir) })
-	t.Run("a killed supervisor leaves nothing", func(t *testing.T) {
+	t.Run("files are readable by the owner only", func(t *testing.T) { checkModes(t, c.Dir) })
+	t.Run("a killed supervisor stops its processes", func(t *testing.T) {
 		before := listProcesses(t, c.Dir)
 		if len(before) != 7 {
 			t.Fatalf("%d processes, want a supervisor and six components: %v", len(before), before)
@@ -81,7 +81,7 @@ func TestFull(t *testing.T) {
 		}
 		awaitEnd(t, c.Dir)
 	})
-	t.Run("what was written is there after a restart", func(t *testing.T) {
+	t.Run("objects exist after a restart", func(t *testing.T) {
 		again := Start(t, Options{Dir: c.Dir})
 		if again.Config.Host != c.Config.Host {
 			t.Errorf("the address changed from %s to %s", c.Config.Host, again.Config.Host)

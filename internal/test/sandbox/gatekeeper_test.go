@@ -37,8 +37,8 @@ func TestGatekeeper(t *testing.T) {
 	runKubectl(t, c, "create", "namespace", tenantA)
 	runKubectl(t, c, "wait", "--for=create", "serviceaccount/default", "-n", tenantA, "--timeout=30s")
 
-	t.Run("it is who it is elsewhere", func(t *testing.T) { expectServiceAccount(t, c) })
-	t.Run("its Assigns place a pod", func(t *testing.T) {
+	t.Run("it has its usual service account", func(t *testing.T) { expectServiceAccount(t, c) })
+	t.Run("Assigns place a pod", func(t *testing.T) {
 		runKubectl(t, c, "apply", "-f", "testdata/gatekeeper-placement.yaml")
 		awaitCondition(t, func() bool { placed, err := tryPod(t, clients); return placed && err == nil })
 	})
@@ -59,7 +59,7 @@ func TestGatekeeper(t *testing.T) {
 			t.Errorf("nobody forbids jazz: %v", err)
 		}
 	})
-	t.Run("without it no pod comes in", func(t *testing.T) {
+	t.Run("pods are refused while it is stopped", func(t *testing.T) {
 		if err := c.Stop(Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestGatekeeper(t *testing.T) {
 			t.Errorf("started again: placed is %v, %v", placed, err)
 		}
 	})
-	t.Run("killed, it comes back, and no pod gets past it meanwhile", func(t *testing.T) {
+	t.Run("it restarts after a kill, and no pod is admitted meanwhile", func(t *testing.T) {
 		if err := c.Kill(Gatekeeper); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestGatekeeper(t *testing.T) {
 			return placed
 		})
 	})
-	t.Run("a resumed sandbox has it, and what it was told", func(t *testing.T) {
+	t.Run("a resumed sandbox has it, with its objects", func(t *testing.T) {
 		if err := c.Down(); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestGatekeeper(t *testing.T) {
 	})
 }
 
-func TestGatekeeperThatIsNotThere(t *testing.T) {
+func TestUpWithoutGatekeeperBinary(t *testing.T) {
 	binary, err := FindBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestGatekeeperThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestWithoutMutatingAdmissionPolicy(t *testing.T) {
+func TestStartWithoutMutatingAdmissionPolicy(t *testing.T) {
 	EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestBinaryIsNamedByTheEnvironment(t *testing.T) {
+func TestFindBinaryFromEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "croft-sandbox")
 	t.Setenv(EnvBinary, path)
 	if _, err := FindBinary(); err == nil || !strings.Contains(err.Error(), "make build") {
@@ -21,7 +21,7 @@ func TestBinaryIsNamedByTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestRepositoryRootIsFoundFromAPackage(t *testing.T) {
+func TestFindRepositoryRoot(t *testing.T) {
 	t.Setenv(EnvBinary, "")
 	root, err := findRepositoryRoot()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// TestTokenIsForOne expects a token to be readable only with its request's private key.
-func TestTokenIsForOne(t *testing.T) {
+// TestOpenNeedsPrivateKey expects a token to be readable only with its request's private key.
+func TestOpenNeedsPrivateKey(t *testing.T) {
 	private, public, err := NewKey()
 	if err != nil {
 		t.Fatal(err)

@@ -390,9 +390,9 @@ func listBoundedPaths(p *estate.Platform) map[string]map[string]bool {
 	return all
 }
 
-// TestNoLongList gives each list of each matched kind more entries than any bound allows. If
+// TestLongListCost gives each list of each matched kind more entries than any bound allows. If
 // the policy iterates over the list nevertheless, its cost exceeds the limit.
-func TestNoLongList(t *testing.T) {
+func TestLongListCost(t *testing.T) {
 	rules := newLongRules(v1alpha1.EgressOpen)
 	platform := newCalicoPlatform(t)
 	bounded := listBoundedPaths(platform)

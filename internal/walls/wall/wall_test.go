@@ -202,9 +202,9 @@ func filterNamespaces(objects []client.Object) []client.Object {
 	return slices.DeleteFunc(objects, func(o client.Object) bool { return o.GetObjectKind().GroupVersionKind().Kind != "Namespace" })
 }
 
-// TestMarks fails if an object lacks the labels of its owner, by which it is found and
+// TestObjectLabels fails if an object lacks the labels of its owner, by which it is found and
 // pruned, or a kind, without which it cannot be written.
-func TestMarks(t *testing.T) {
+func TestObjectLabels(t *testing.T) {
 	e := loadEstate(t, "../../cli/testdata/every-field.yaml")
 	seen := map[string]bool{}
 	for _, o := range wall.Objects(e) {

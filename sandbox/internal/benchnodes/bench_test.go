@@ -91,9 +91,9 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestAlone fails if the script does not delay a node as computed, if croft delays it by more
-// than the criterion, or if a node of croft lacks an interface.
-func TestAlone(t *testing.T) {
+// TestMeasureAlone fails if the script does not delay a node as computed, if croft delays it
+// by more than the criterion, or if a node of croft lacks an interface.
+func TestMeasureAlone(t *testing.T) {
 	const n = 10
 	a := measureAlone(t, n)
 	for _, y := range a.Ways {
@@ -111,12 +111,12 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestNothingIsWastedTwice lets other clients use three of the five calls a second of an account
+// TestMeasureCrowdOfCroft lets other clients use three of the five calls a second of an account
 // with croft. It fails if two calls for the same change have no effect, if a node stays
 // incomplete, or if no call is refused: then the test proves nothing. Refusals are random, so
 // there are several rounds, and one change of all rounds may be refused twice: other clients can
 // take the tokens for which its second call waited.
-func TestNothingIsWastedTwice(t *testing.T) {
+func TestMeasureCrowdOfCroft(t *testing.T) {
 	twice := 0
 	for _, n := range []int{10, 10, 10, 10, 10, 10, 10, 10, 30, 30, 30, 30} {
 		s := measureCrowd(t, Croft, n, 3)
@@ -133,9 +133,9 @@ func TestNothingIsWastedTwice(t *testing.T) {
 	}
 }
 
-// TestScriptsCollide checks the other side of the comparison: many scripts that share an
-// account's limits leave nodes incomplete, and two scripts do not reach the limits.
-func TestScriptsCollide(t *testing.T) {
+// TestMeasureCrowdOfScripts checks the other side of the comparison: many scripts that share
+// an account's limits leave nodes incomplete, and two scripts do not reach the limits.
+func TestMeasureCrowdOfScripts(t *testing.T) {
 	s := measureCrowd(t, Script, 60, 3)
 	if s.Incomplete < 20 || s.Calls.WastedTwice == 0 {
 		t.Errorf("60 scripts at once: %d nodes are incomplete, %+v", s.Incomplete, s.Calls)

@@ -19,7 +19,7 @@ func TestEmptyDocumentsAreSkipped(t *testing.T) {
 	}
 }
 
-func TestWhatIsInstalledIsWhole(t *testing.T) {
+func TestManifestsAreComplete(t *testing.T) {
 	crds, err := readCRDs()
 	if err != nil {
 		t.Fatal(err)

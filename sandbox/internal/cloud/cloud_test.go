@@ -248,7 +248,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-func TestOtherServices(t *testing.T) {
+func TestEKSPricingAndSTS(t *testing.T) {
 	s, ctx := startAccount(t), t.Context()
 	clusters := eks.NewFromConfig(s.config)
 	cluster := requireValue[*eks.DescribeClusterOutput](t)(clusters.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String("demo")})).Cluster
@@ -296,7 +296,7 @@ func TestInstanceProfiles(t *testing.T) {
 	}
 }
 
-func TestInstanceLives(t *testing.T) {
+func TestInstanceLifecycle(t *testing.T) {
 	s, ctx := startAccount(t), t.Context()
 	id := s.launchInstance(t, "on-demand")
 	state := func() ec2types.InstanceStateName {
@@ -354,7 +354,7 @@ func TestInstanceLives(t *testing.T) {
 	}
 }
 
-func TestAccountIsKept(t *testing.T) {
+func TestOpenRestoresAccount(t *testing.T) {
 	s := startAccount(t)
 	file := filepath.Join(t.TempDir(), "aws.json")
 	a := requireValue[*account.Account](t)(account.Open(file, settings, s.Now))
@@ -489,7 +489,7 @@ func TestEncodedDenial(t *testing.T) {
 	}
 }
 
-func TestThrottledAndCleared(t *testing.T) {
+func TestClearFaults(t *testing.T) {
 	s, ctx := startAccount(t), t.Context()
 	f, err := s.client.AddFault(ctx, account.Fault{Kind: account.Throttled, Case: account.Case{Action: "ec2:DescribeSubnets"}})
 	if err != nil {
@@ -578,7 +578,7 @@ func TestOnDemandIsNotInterrupted(t *testing.T) {
 	}
 }
 
-func TestCallsAreRemembered(t *testing.T) {
+func TestListCalls(t *testing.T) {
 	s, ctx := startAccount(t), t.Context()
 	s.createTemplate(t)
 	calls := requireValue[[]cloud.Call](t)(s.client.ListCalls(ctx))

@@ -51,7 +51,7 @@ func newTags(tags ...string) []ec2types.TagSpecification {
 	return []ec2types.TagSpecification{spec}
 }
 
-func TestInterfaceLives(t *testing.T) {
+func TestInterfaceLifecycle(t *testing.T) {
 	s, ctx := startAccount(t), t.Context()
 	subnet, instance := s.addSecondSubnet(t, "10.0.64.0/24"), s.startInstance(t)
 	group := s.ListSecurityGroups(nil)[0].ID
@@ -134,7 +134,7 @@ func TestClientToken(t *testing.T) {
 	}
 }
 
-func TestAttachIsRefused(t *testing.T) {
+func TestAttachRefusesBadRequests(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(t *testing.T, s *simulated, id, instance string) (string, string, int32)
 		want    string
@@ -190,9 +190,9 @@ func TestAttachIsRefused(t *testing.T) {
 	}
 }
 
-// TestInstanceTakesInterfacesAlong fails if an interface with deleteOnTermination outlives its
+// TestTerminateDeletesInterfaces fails if an interface with deleteOnTermination outlives its
 // instance, or if another one is not available again.
-func TestInstanceTakesInterfacesAlong(t *testing.T) {
+func TestTerminateDeletesInterfaces(t *testing.T) {
 	s := startAccount(t)
 	subnet, instance := s.addSecondSubnet(t, "10.0.64.0/24"), s.startInstance(t)
 	var ids []string

@@ -31,10 +31,10 @@ const graced = 30 * time.Second
 // networked is an account with two secondary networks of a cluster, and the operator's keeper.
 type networked struct {
 	*simulated
-	wanted interfaces.DesiredState
-	keeper *interfaces.Keeper
-	deaths *deaths
-	claims int
+	wanted       interfaces.DesiredState
+	keeper       *interfaces.Keeper
+	terminations *terminations
+	claims       int
 }
 
 // newNetworkedAccount returns an account whose nodes have a prefix of their own in n3, and share
@@ -67,8 +67,8 @@ func newNetworkedAccount(t *testing.T) *networked {
 // restartKeeper replaces the keeper, as a new process of the operator does: it has no state.
 func (n *networked) restartKeeper() {
 	a := operator.New(n.config, n.clock)
-	n.deaths = &deaths{Writer: a, networked: n}
-	n.keeper = interfaces.NewKeeper(a, n.deaths, n.clock, graced)
+	n.terminations = &terminations{Writer: a, networked: n}
+	n.keeper = interfaces.NewKeeper(a, n.terminations, n.clock, graced)
 }
 
 // launchClaim launches an instance, and adds its NodeClaim.
@@ -250,9 +250,9 @@ func TestPrefixesOfReservations(t *testing.T) {
 	}
 }
 
-// TestKeeperTellsProblems fails if croft does not report an error that persists, or retries it
-// too often.
-func TestKeeperTellsProblems(t *testing.T) {
+// TestKeeperReportsProblems fails if croft does not report an error that persists, or retries
+// it too often.
+func TestKeeperReportsProblems(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(t *testing.T, n *networked)
 		want   string
@@ -295,9 +295,9 @@ func TestKeeperTellsProblems(t *testing.T) {
 	}
 }
 
-// TestKeeperTakesAnotherDevice fails if croft does not choose another device index when
+// TestKeeperChoosesFreeDeviceIndex fails if croft does not choose another device index when
 // Amazon's VPC CNI has taken one.
-func TestKeeperTakesAnotherDevice(t *testing.T) {
+func TestKeeperChoosesFreeDeviceIndex(t *testing.T) {
 	n := newNetworkedAccount(t)
 	n.wanted.Pools[0].Networks = []string{"n3"}
 	c := n.launchClaim(t)
@@ -314,9 +314,9 @@ func TestKeeperTakesAnotherDevice(t *testing.T) {
 	}
 }
 
-// TestHundredNodesAtOnce fails if a node does not get its interfaces within EC2's limits, if a
-// successful call is made twice, or if EC2 refuses more than a few calls for their rate.
-func TestHundredNodesAtOnce(t *testing.T) {
+// TestKeeperWithHundredNodes fails if a node does not get its interfaces within EC2's limits,
+// if a successful call is made twice, or if EC2 refuses more than a few calls for their rate.
+func TestKeeperWithHundredNodes(t *testing.T) {
 	sandbox.Thorough(t) // TestKeeper and TestLimiter have the parts
 	const nodes = 100
 	n := newNetworkedAccount(t)
@@ -350,10 +350,10 @@ func TestHundredNodesAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeeperIsKilled kills the operator at random calls, terminates instances at random steps,
-// lets calls fail, and hides new interfaces for some time. It fails if at the end an interface
-// is left over or missing.
-func TestKeeperIsKilled(t *testing.T) {
+// TestKeeperRecoversFromKills kills the operator at random calls, terminates instances at
+// random steps, lets calls fail, and hides new interfaces for some time. It fails if at the
+// end an interface is left over or missing.
+func TestKeeperRecoversFromKills(t *testing.T) {
 	rounds := 100
 	if testing.Short() || !sandbox.All() {
 		rounds = 12
@@ -402,13 +402,13 @@ func testKilledKeeper(t *testing.T, r *rand.Rand) {
 			a := operator.New(n.config, n.clock)
 			k := &killer{Writer: a, kill: cancel}
 			k.left.Store(1 + r.Int64N(4))
-			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.clock, graced)
+			n.keeper = interfaces.NewKeeper(a, killedWriter{k}, n.clock, graced)
 			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
 			n.restartKeeper()
 		case 1: // an instance dies within the pass, and its claim goes at once or later
-			n.deaths.terminateAfter(1+r.Int64N(4), r.IntN(2) == 0)
+			n.terminations.terminateAfter(1+r.Int64N(4), r.IntN(2) == 0)
 			_, _ = n.keeper.Pass(ctx, n.wanted)
-			if dead := n.deaths.stopTerminations(); dead != "" && r.IntN(2) == 0 {
+			if dead := n.terminations.stopTerminations(); dead != "" && r.IntN(2) == 0 {
 				n.removeClaim(dead)
 			}
 		default:
@@ -433,25 +433,25 @@ func testKilledKeeper(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// mortal counts each change for the killer.
-type mortal struct{ *killer }
+// killedWriter counts each change for the killer.
+type killedWriter struct{ *killer }
 
-func (m mortal) Create(ctx context.Context, c attach.Create) (attach.Interface, error) {
+func (m killedWriter) Create(ctx context.Context, c attach.Create) (attach.Interface, error) {
 	defer m.countChange()
 	return m.Writer.Create(ctx, c)
 }
 
-func (m mortal) Attach(ctx context.Context, a attach.Attach) (string, error) {
+func (m killedWriter) Attach(ctx context.Context, a attach.Attach) (string, error) {
 	defer m.countChange()
 	return m.Writer.Attach(ctx, a)
 }
 
-func (m mortal) Change(ctx context.Context, c attach.Change) error {
+func (m killedWriter) Change(ctx context.Context, c attach.Change) error {
 	defer m.countChange()
 	return m.Writer.Change(ctx, c)
 }
 
-func (m mortal) Delete(ctx context.Context, d attach.Delete) error {
+func (m killedWriter) Delete(ctx context.Context, d attach.Delete) error {
 	defer m.countChange()
 	return m.Writer.Delete(ctx, d)
 }

@@ -33,7 +33,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestFailedChecksAreNamed(t *testing.T) {
+func TestListFailures(t *testing.T) {
 	body := "[+]ping ok\n[-]poststarthook/rbac/bootstrap-roles failed: reason withheld\n[+]etcd ok\nreadyz check failed\n"
 	if got, want := listFailures(body), "poststarthook/rbac/bootstrap-roles failed: reason withheld"; got != want {
 		t.Errorf("got %q, want %q", got, want)

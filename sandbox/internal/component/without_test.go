@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWithout(t *testing.T) {
+func TestCheckWithout(t *testing.T) {
 	if err := CheckWithout([]string{"MutatingAdmissionPolicy"}); err != nil {
 		t.Error(err)
 	}

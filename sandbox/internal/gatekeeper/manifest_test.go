@@ -75,14 +75,14 @@ func TestWorkloadsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestOtherManifestsAreRefused(t *testing.T) {
+func TestManifestOfOtherProgramIsRefused(t *testing.T) {
 	_, err := readManifest(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
 	if err == nil || !strings.Contains(err.Error(), "not a manifest of Gatekeeper") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestWebhooksPointHereAndFail(t *testing.T) {
+func TestBuildWebhooks(t *testing.T) {
 	m, err := readManifest(t, manifest)
 	if err != nil {
 		t.Fatal(err)

@@ -150,8 +150,9 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestOthers requests paths that are no repositories. It is of the first tier.
-func TestOthers(t *testing.T) {
+// TestInvalidPathsAndNames requests paths that are no repositories, and creates repositories
+// with invalid names. It is of the first tier.
+func TestInvalidPathsAndNames(t *testing.T) {
 	h := newHub(t)
 	for _, path := range []string{"/other.git/info/refs?service=git-receive-pack", "/deploy/info/refs", "/..%2f.git/info/refs", "/.git/config", "/artifacts/..%2f..%2fgit/deploy.git/HEAD"} {
 		if status, body := h.getPath(path); status != http.StatusNotFound && status != http.StatusBadRequest {

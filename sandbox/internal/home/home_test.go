@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestOnlySandboxesAreWrittenToAndDeleted(t *testing.T) {
+func TestHomeRefusesOtherDirectories(t *testing.T) {
 	h := Home{Dir: t.TempDir()}
 	precious := h.Path("precious")
 	if err := os.WriteFile(precious, nil, 0o600); err != nil {
@@ -46,7 +46,7 @@ func TestOnlySandboxesAreWrittenToAndDeleted(t *testing.T) {
 	}
 }
 
-func TestConfigIsRemembered(t *testing.T) {
+func TestSaveConfig(t *testing.T) {
 	h := Home{Dir: filepath.Join(t.TempDir(), "new", "sandbox")}
 	for _, croft := range []string{"/bin/a", "/bin/b"} {
 		if err := h.SaveConfig(Config{Croft: croft}); err != nil {
@@ -74,7 +74,7 @@ func TestConfigIsRemembered(t *testing.T) {
 	}
 }
 
-func TestLockNamesItsHolderAndDiesWithIt(t *testing.T) {
+func TestLockEndsWithProcess(t *testing.T) {
 	h := Home{Dir: t.TempDir()}
 	if pid, err := h.FindSupervisor(); pid != 0 || err != nil {
 		t.Errorf("without a lock: got %d, %v", pid, err)
@@ -112,7 +112,7 @@ func awaitSupervisor(t *testing.T, h Home, want int) {
 	}
 }
 
-func TestPortsAreKeptUnlessTaken(t *testing.T) {
+func TestClaimReusesFreePorts(t *testing.T) {
 	h := Home{Dir: t.TempDir()}
 	first := claimPorts(t, h)
 	if again := claimPorts(t, h); again.Port("a") != first.Port("a") {

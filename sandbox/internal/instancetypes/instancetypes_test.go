@@ -44,8 +44,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestJSONIsWhatTheProviderReads reads the output with the provider's own code.
-func TestJSONIsWhatTheProviderReads(t *testing.T) {
+// TestEncodeJSONForKwokProvider reads the output with the code of Karpenter's kwok provider.
+func TestEncodeJSONForKwokProvider(t *testing.T) {
 	zones := []string{"us-west-2a", "us-west-2b"}
 	content, err := EncodeJSON(zones)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestAuthorityIsKept(t *testing.T) {
+func TestLoadOrCreateLoadsAuthority(t *testing.T) {
 	dir := t.TempDir()
 	first, err := LoadOrCreate(dir, "ca")
 	if err != nil {
@@ -50,7 +50,7 @@ func TestForeignKeyIsRefused(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreGoodForNothingElse(t *testing.T) {
+func TestIssueLimitsUsages(t *testing.T) {
 	a, err := LoadOrCreate(t.TempDir(), "ca")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestCertificatesAreGoodForNothingElse(t *testing.T) {
 	}
 }
 
-func TestEverythingIsTheOwnersAlone(t *testing.T) {
+func TestFilesAreReadableByOwnerOnly(t *testing.T) {
 	dir := t.TempDir()
 	a, err := LoadOrCreate(dir, "ca")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestOnlyWhatIsReadyIsReached(t *testing.T) {
+func TestForwardOnlyWhenReady(t *testing.T) {
 	process := startListener(t)
 	go func() {
 		for {

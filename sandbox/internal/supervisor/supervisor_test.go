@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-func TestComponentsStartAfterWhatTheyNeed(t *testing.T) {
+func TestComponentsStartAfterDependencies(t *testing.T) {
 	dir := t.TempDir()
 	open := make(chan struct{})
 	a := newSpec(dir, "a", "server")
@@ -80,7 +80,7 @@ func TestCrashLoopBacksOff(t *testing.T) {
 	}
 }
 
-func TestPermanentFailureIsHopeless(t *testing.T) {
+func TestPermanentFailureIsNotRetried(t *testing.T) {
 	a := newSpec(t.TempDir(), "a", "server")
 	var tries atomic.Int32
 	a.Settle = func(context.Context) error {
@@ -114,7 +114,7 @@ func TestPrepareRunsOnce(t *testing.T) {
 	}
 }
 
-func TestStopLeavesTheOthers(t *testing.T) {
+func TestStopKeepsOtherComponents(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := runSupervisor(t, newSpec(dir, "a", "server"), newSpec(dir, "b", "server", "a"))
 	before := awaitStatus(t, s, "both are ready", func(by map[string]Status) bool { return by["b"].State == Ready })
@@ -135,7 +135,7 @@ func TestStopLeavesTheOthers(t *testing.T) {
 	}
 }
 
-func TestEndLeavesNothing(t *testing.T) {
+func TestEndStopsAllProcesses(t *testing.T) {
 	dir := t.TempDir()
 	stubborn := newSpec(dir, "stubborn", "stubborn", "parent")
 	stubborn.Grace = 50 * time.Millisecond
@@ -156,7 +156,7 @@ func TestEndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestKilledSupervisorLeavesNothing(t *testing.T) {
+func TestKilledSupervisorStopsComponents(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], dir)
 	cmd.Env = append(os.Environ(), role+"=supervisor")
@@ -202,7 +202,7 @@ func listChildren(t *testing.T, pid int) []int {
 	return children
 }
 
-func TestSpecsAreChecked(t *testing.T) {
+func TestValidateSpecs(t *testing.T) {
 	good := newSpec(t.TempDir(), "a", "server")
 	for name, specs := range map[string][]Spec{
 		"nothing to run": {{Name: "a"}},

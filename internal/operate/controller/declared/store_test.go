@@ -39,9 +39,9 @@ func (l *laggingCache) List(ctx context.Context, list client.ObjectList, opts ..
 	return l.Reader.List(ctx, list, opts...)
 }
 
-// TestOnlyAWholeEstateIsJudged fails if an object is reported as invalid because the cache
+// TestRebuildWithIncompleteCache fails if an object is reported as invalid because the cache
 // does not yet have another object that exists.
-func TestOnlyAWholeEstateIsJudged(t *testing.T) {
+func TestRebuildWithIncompleteCache(t *testing.T) {
 	sandbox.EndToEnd(t)
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})
 	live, err := client.New(cluster.Config, client.Options{Scheme: scheme.New()})

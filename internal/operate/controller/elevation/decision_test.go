@@ -12,9 +12,9 @@ import (
 	"croft.dev/croft/internal/declare/estate"
 )
 
-// TestJudge checks the phase of each request that must not be granted, and when requests
-// are deleted.
-func TestJudge(t *testing.T) {
+// TestDecideRequest checks the phase of each request that must not be granted, and when
+// requests are deleted.
+func TestDecideRequest(t *testing.T) {
 	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	hour := metav1.Duration{Duration: time.Hour}
 	with := func(approvers ...string) *v1alpha1.PlatformElevation {

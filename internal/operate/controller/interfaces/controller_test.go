@@ -16,7 +16,7 @@ import (
 	"croft.dev/croft/internal/network/attach"
 )
 
-func TestInstanceOf(t *testing.T) {
+func TestParseInstanceID(t *testing.T) {
 	for id, want := range map[string]string{
 		"aws:///us-west-2a/i-0123": "i-0123", "": "", "kwok://node-1": "", "aws:///us-west-2a/": "", "aws:///i-0123": "",
 	} {
@@ -42,17 +42,17 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestMoved fails if a NodeClaim is not reconciled when it is launched and when it ends, or
-// if it is reconciled for its other conditions.
-func TestMoved(t *testing.T) {
+// TestClaimPredicate fails if a NodeClaim is not reconciled when it is launched and when it
+// ends, or if it is reconciled for its other conditions.
+func TestClaimPredicate(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*karpenterv1.NodeClaim)
 		want   bool
 	}{
-		"launched": {func(n *karpenterv1.NodeClaim) { n.Status.ProviderID = "aws:///us-west-2a/i-2" }, true},
-		"deleted":  {func(n *karpenterv1.NodeClaim) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
-		"labelled": {func(n *karpenterv1.NodeClaim) { n.Labels[corev1.LabelTopologyZone] = "us-west-2b" }, true},
-		"seen":     {func(n *karpenterv1.NodeClaim) { n.Status.NodeName = "node" }, false},
+		"launched":   {func(n *karpenterv1.NodeClaim) { n.Status.ProviderID = "aws:///us-west-2a/i-2" }, true},
+		"deleted":    {func(n *karpenterv1.NodeClaim) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
+		"labelled":   {func(n *karpenterv1.NodeClaim) { n.Labels[corev1.LabelTopologyZone] = "us-west-2b" }, true},
+		"registered": {func(n *karpenterv1.NodeClaim) { n.Status.NodeName = "node" }, false},
 	} {
 		after := newClaim()
 		test.change(after)
@@ -62,7 +62,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-func TestProblemsOfANetwork(t *testing.T) {
+func TestListProblems(t *testing.T) {
 	full := fmt.Errorf("operation error EC2: CreateNetworkInterface, https response error StatusCode: 400, RequestID: 0815, %w",
 		&smithy.GenericAPIError{Code: "InsufficientFreeAddressesInSubnet", Message: "The subnet is full."})
 	r := &Result{
@@ -87,9 +87,9 @@ func TestProblemsOfANetwork(t *testing.T) {
 	}
 }
 
-// TestPlain fails if the same failure results in different messages: its condition would be
-// written again and again.
-func TestPlain(t *testing.T) {
+// TestShortenError fails if the same failure results in different messages: its condition
+// would be written again and again.
+func TestShortenError(t *testing.T) {
 	const denied = "operation error EC2: CreateNetworkInterface, https response error StatusCode: 403, RequestID: %s, " +
 		"api error UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: %s"
 	one, two := shortenError(fmt.Errorf(denied, "1", "abc")), shortenError(fmt.Errorf(denied, "2", "def"))
@@ -101,7 +101,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-func TestPasses(t *testing.T) {
+func TestIsTransient(t *testing.T) {
 	inUse := &smithy.GenericAPIError{Code: "InvalidParameterValue", Message: "Network interface 'eni-1' is currently in use."}
 	index := &smithy.GenericAPIError{Code: "InvalidParameterValue", Message: "Instance 'i-1' already has an interface attached at device index '1'."}
 	for name, test := range map[string]struct {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestSort fails if the steps that nodes wait for do not come first, or if steps whose
+// TestSortSteps fails if the steps that nodes wait for do not come first, or if steps whose
 // calls were throttled do not come last within their rank until they are no longer planned.
-func TestSort(t *testing.T) {
+func TestSortSteps(t *testing.T) {
 	k := NewKeeper(nil, nil, clock.RealClock{}, Grace)
 	steps := []step{
 		{key: "goes", rank: goWith}, {key: "refused", rank: uncheck}, {key: "check", rank: uncheck},

@@ -55,9 +55,9 @@ func newReadyNode() *observation {
 	}
 }
 
-// TestJudge fails if the taint is removed before all requirements are met, or later, or if
-// the condition does not name the next requirement.
-func TestJudge(t *testing.T) {
+// TestEvaluateNode fails if the taint is removed before all requirements are met, or later, or
+// if the condition does not name the next requirement.
+func TestEvaluateNode(t *testing.T) {
 	want := secondary.WriteNodeNetworks(networks)
 	const (
 		late, attaching   = v1alpha1.ReasonNotRegistered, v1alpha1.ReasonInterfacesPending
@@ -113,8 +113,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestPass covers a node's first minute, with a write that loses a race.
-func TestPass(t *testing.T) {
+// TestReconcileNodes covers a node's first minute, with a write that loses a race.
+func TestReconcileNodes(t *testing.T) {
 	s := newReadyNode()
 	s.node.Annotations, s.node.Status = nil, corev1.NodeStatus{}
 	lost := 0

@@ -57,9 +57,9 @@ func newPod(name, node string, ready bool) corev1.Pod {
 	}
 }
 
-// TestPlugins fails if a node does not wait for each existing DaemonSet that selects it,
+// TestCheckNode fails if a node does not wait for each existing DaemonSet that selects it,
 // until that DaemonSet's pod is Ready on the node, or if it waits for anything else.
-func TestPlugins(t *testing.T) {
+func TestCheckNode(t *testing.T) {
 	intolerant := newDaemonSet("whereabouts") // as in whereabouts' own manifest
 	intolerant.Spec.Template.Spec.Tolerations[0].Effect = corev1.TaintEffectNoSchedule
 	arm := newDaemonSet("multus")
@@ -103,8 +103,8 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// TestUnread fails if a missing right is not reported, or is waited for.
-func TestUnread(t *testing.T) {
+// TestListPluginsForbidden fails if a missing right is not reported, or is waited for.
+func TestListPluginsForbidden(t *testing.T) {
 	refused := fake.NewClientBuilder().WithScheme(scheme.New()).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "daemonsets"}, "", nil)
@@ -116,9 +116,9 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestDiffer fails if a relevant change of a pod or DaemonSet is not passed, or any other
-// change is.
-func TestDiffer(t *testing.T) {
+// TestIsRelevantChange fails if a relevant change of a pod or DaemonSet is not passed, or any
+// other change is.
+func TestIsRelevantChange(t *testing.T) {
 	pod, ready, moved := newPod("multus", "", false), newPod("multus", "", true), newPod("multus", "a", false)
 	beat := pod.DeepCopy()
 	beat.ResourceVersion = "2"

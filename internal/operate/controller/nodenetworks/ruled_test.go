@@ -28,10 +28,10 @@ func (s servedKinds) Look(context.Context, ...schema.GroupVersionKind) ([]schema
 	return s, nil
 }
 
-// TestRuled covers a pool with a rule: the operator leaves the taint to the node readiness
-// controller, reports when it may be removed, reports the removal once, and removes the
-// taint itself when the rule is deleted.
-func TestRuled(t *testing.T) {
+// TestReconcileNodesWithReadinessRule covers a pool with a rule: the operator leaves the taint
+// to the node readiness controller, reports when it may be removed, reports the removal once,
+// and removes the taint itself when the rule is deleted.
+func TestReconcileNodesWithReadinessRule(t *testing.T) {
 	s := newReadyNode()
 	s.node.UID = "n1"
 	known := scheme.New()

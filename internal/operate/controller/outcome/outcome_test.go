@@ -31,7 +31,7 @@ var (
 	rejected    = &apply.ObjectError{Err: apierrors.NewInvalid(schema.GroupKind{Kind: "ResourceQuota"}, "x", nil)}
 )
 
-func TestOf(t *testing.T) {
+func TestResolve(t *testing.T) {
 	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "NodePool"}}
 	pending := &apply.ObjectError{Ref: apply.Ref{GroupVersionKind: apply.GatekeeperConstraintKinds[0]}, Err: fmt.Errorf("read: %w", missing)}
 	for _, test := range []struct {
@@ -42,8 +42,8 @@ func TestOf(t *testing.T) {
 		{"a kind that Gatekeeper is about to make", pending, true, false},
 		{"nothing", nil, false, false},
 		{"people fix it", refused, false, false},
-		{"a namespace on its way out", &apply.NamespaceTerminatingError{Namespace: "n"}, false, false},
-		{"an owner that is gone", fmt.Errorf("hold: %w", owner.ErrGone), false, false},
+		{"a terminating namespace", &apply.NamespaceTerminatingError{Namespace: "n"}, false, false},
+		{"a deleted owner", fmt.Errorf("hold: %w", owner.ErrGone), false, false},
 		{"a lost race", errConflict, true, false},
 		{"deleted meanwhile", fmt.Errorf("patch: %w", apierrors.NewNotFound(schema.GroupResource{}, "x")), true, false},
 		{"made meanwhile", fmt.Errorf("create: %w", apierrors.NewAlreadyExists(schema.GroupResource{}, "x")), true, false},

@@ -29,7 +29,7 @@ func TestPlatform(t *testing.T) {
 		run  func(*fixture)
 	}{
 		{"the platform's people are bound", testPeopleBindings},
-		{"what was put back is reported", testReportedRepairs},
+		{"repairs are reported", testReportedRepairs},
 		{"a role of tenants is put back", testRestoredRole},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })

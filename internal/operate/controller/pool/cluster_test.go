@@ -35,7 +35,7 @@ func TestPool(t *testing.T) {
 	}{
 		{"a pool is kept while it is used", testPoolInUse},
 		{"Karpenter's status is reported", testReportedNodes},
-		{"what was put back is reported", testReportedRepairs},
+		{"repairs are reported", testReportedRepairs},
 		{"launches that the cloud refuses are held", launchesHeld},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })

@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/declare/scheme"
 )
 
-// TestRetained fails if a pool that is being deleted does not name the namespaces that it
+// TestListRetained fails if a pool that is being deleted does not name the namespaces that it
 // waits for, with their tenants, or if it waits for other namespaces.
-func TestRetained(t *testing.T) {
+func TestListRetained(t *testing.T) {
 	namespace := func(name, tenant, pools string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{v1alpha1.TenantLabel: tenant}, Annotations: map[string]string{v1alpha1.RulesAnnotationPrefix + "pools": pools},

@@ -23,7 +23,7 @@ func newChange(kind, name string, action apply.Action, undid ...string) apply.Ch
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestFind(t *testing.T) {
 	repairs := Find([]apply.Change{
 		newChange("NetworkPolicy", "same", apply.Unchanged), newChange("NetworkPolicy", "gone", apply.Created),
 		newChange("Namespace", "new", apply.Created), newChange("Namespace", "relabelled", apply.Configured),
@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestNote(t *testing.T) {
+func TestFormatNote(t *testing.T) {
 	deleted, changed := newChange("NetworkPolicy", "a", apply.Created), newChange("NetworkPolicy", "b", apply.Configured, "kubectl-edit", "helm")
 	var many []apply.Change
 	for i := range 60 {

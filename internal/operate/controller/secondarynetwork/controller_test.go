@@ -29,10 +29,10 @@ import (
 	"croft.dev/croft/internal/operate/controller/status"
 )
 
-// looked is a looker. If it is true, the cluster serves whereabouts' kind.
-type looked bool
+// fakeLooker is a looker. If it is true, the cluster serves whereabouts' kind.
+type fakeLooker bool
 
-func (l looked) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
+func (l fakeLooker) Look(context.Context, ...schema.GroupVersionKind) ([]schema.GroupVersionKind, error) {
 	if l {
 		return []schema.GroupVersionKind{secondary.IPPool}, nil
 	}
@@ -77,7 +77,7 @@ func newTestController(t *testing.T) *testController {
 		t.Fatal("no estate")
 	}
 	w.Controller = New(w.Client, store, w.events)
-	w.pools = looked(true)
+	w.pools = fakeLooker(true)
 	return w
 }
 
@@ -156,9 +156,9 @@ func (w *testController) takeEvent() string {
 	}
 }
 
-// TestRangeRunsOut fills a zone's range. A warning must be emitted once, before the range
-// is full, and the status must not be written while nothing changes.
-func TestRangeRunsOut(t *testing.T) {
+// TestReconcileFullRange fills a zone's range. A warning must be emitted once, before the
+// range is full, and the status must not be written while nothing changes.
+func TestReconcileFullRange(t *testing.T) {
 	w := newTestController(t)
 	w.runReconcile()
 	w.expectConditions(metav1.ConditionTrue, metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable)
@@ -230,7 +230,7 @@ func TestWithoutWhereabouts(t *testing.T) {
 	w := newTestController(t)
 	w.useAddresses("10.0.4.0", 32)
 	w.expectConditions(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull)
-	w.pools = looked(false)
+	w.pools = fakeLooker(false)
 	if result := w.runReconcile(); result.RequeueAfter != absent {
 		t.Errorf("whereabouts is looked for again after %s", result.RequeueAfter)
 	}
@@ -241,9 +241,9 @@ func TestWithoutWhereabouts(t *testing.T) {
 	}
 }
 
-// TestOthersConditions fails if a status write overwrites a condition that package
-// interfaces wrote after the status was read.
-func TestOthersConditions(t *testing.T) {
+// TestPatchStatusKeepsOtherConditions fails if a status write overwrites a condition that
+// package interfaces wrote after the status was read.
+func TestPatchStatusKeepsOtherConditions(t *testing.T) {
 	w := newTestController(t)
 	w.runReconcile()
 	before := w.getNetwork()
@@ -268,8 +268,8 @@ func TestOthersConditions(t *testing.T) {
 	}
 }
 
-// TestServed fails if an IPPool triggers a network of which it cannot have addresses.
-func TestServed(t *testing.T) {
+// TestFindNetworks fails if an IPPool triggers a network of which it cannot have addresses.
+func TestFindNetworks(t *testing.T) {
 	w := newTestController(t)
 	if got := w.findNetworks(t.Context(), newIPPool("10.0.5.0")); len(got) != 1 || got[0] != "n4" {
 		t.Errorf("10.0.5.0/24 wakes %v", got)

@@ -103,7 +103,7 @@ func (s *selfService) sumShares(namespaces ...string) int64 {
 }
 
 // TestSelfService covers the requests for namespaces that a tenant may make, and its
-// attempts to get more. It runs with make test-all. In make test, TestJudge and
+// attempts to get more. It runs with make test-all. In make test, TestDecideRequest and
 // TestRequested check the decisions, and the attacks and cases of the identity rules check
 // admission.
 func TestSelfService(t *testing.T) {

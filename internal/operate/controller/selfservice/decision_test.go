@@ -10,8 +10,8 @@ import (
 	"croft.dev/croft/internal/declare/estate"
 )
 
-// TestJudge compares each request with its decision. In make test.
-func TestJudge(t *testing.T) {
+// TestDecideRequest compares each request with its decision. In make test.
+func TestDecideRequest(t *testing.T) {
 	namespace := func(tenant, anchor string, change func(*corev1.Namespace)) *corev1.Namespace {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: "shop-a", Labels: map[string]string{v1alpha1.TenantLabel: tenant},
@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 		{"being deleted", func(f *facts) {
 			f.existing = namespace("shop", "shop", func(n *corev1.Namespace) { n.DeletionTimestamp = &now })
 		}, v1alpha1.ReasonNameTaken},
-		{"nobody's", func(f *facts) { f.existing = &corev1.Namespace{} }, v1alpha1.ReasonNameTaken},
+		{"no tenant's namespace", func(f *facts) { f.existing = &corev1.Namespace{} }, v1alpha1.ReasonNameTaken},
 		{"offered for adoption", func(f *facts) {
 			f.existing = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AdoptAnnotation: "shop"}}}
 		}, v1alpha1.ReasonNameTaken},

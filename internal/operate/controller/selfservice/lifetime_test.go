@@ -62,9 +62,9 @@ func TestFindEnd(t *testing.T) {
 	}
 }
 
-// TestNotices expects the condition Ending within 24 hours and within an hour of the end, and the next
-// step at the time of the next change.
-func TestNotices(t *testing.T) {
+// TestSetEnding expects the condition Ending within 24 hours and within an hour of the end, and the
+// next step at the time of the next change.
+func TestSetEnding(t *testing.T) {
 	end := created
 	for name, c := range map[string]struct {
 		left   time.Duration

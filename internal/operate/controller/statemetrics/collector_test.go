@@ -15,8 +15,9 @@ import (
 	"croft.dev/croft/internal/declare/scheme"
 )
 
-// TestConnectionsAreRead expects the ends of connections in every dialect that the Platform may use.
-func TestConnectionsAreRead(t *testing.T) {
+// TestReadStateConnections expects the ends of connections in every dialect that the Platform may
+// use.
+func TestReadStateConnections(t *testing.T) {
 	calico := &unstructured.Unstructured{}
 	calico.SetGroupVersionKind(schema.GroupVersionKind{Group: "projectcalico.org", Version: "v3", Kind: "NetworkPolicy"})
 	for _, test := range []struct {

@@ -12,7 +12,7 @@ import (
 	"croft.dev/croft/internal/operate/controller/status"
 )
 
-func TestSum(t *testing.T) {
+func TestSetReady(t *testing.T) {
 	const one, two = v1alpha1.ConditionAccepted, v1alpha1.ConditionApplied
 	for _, test := range []struct {
 		name           string
@@ -77,7 +77,7 @@ func TestLongMessagesAreCut(t *testing.T) {
 	}
 }
 
-func TestTurned(t *testing.T) {
+func TestFindChanged(t *testing.T) {
 	before, after := &v1alpha1.Status{}, &v1alpha1.Status{}
 	status.Set(after, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "")
 	if status.FindChanged(before, after, v1alpha1.ConditionReady) == nil {

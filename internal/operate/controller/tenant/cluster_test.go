@@ -34,7 +34,7 @@ func TestTenant(t *testing.T) {
 		run  func(*fixture)
 	}{
 		{"a tenant has what it declares", testReadyTenant},
-		{"what was put back is reported", testReportedRepairs},
+		{"repairs are reported", testReportedRepairs},
 		{"a status that was not written is completed", testCompletedStatus},
 		{"an object is rejected", testReportedRejection},
 		{"a domain is another's, and then is not", testCorrectedDomain},

@@ -22,9 +22,9 @@ func (m *slowMapper) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.REST
 	return nil, &meta.NoKindMatchError{GroupKind: kind}
 }
 
-// TestLookDoesNotWaitForOthers delays discovery, and fails if callers wait for kinds that
+// TestLookWaitsOnlyForNeededKinds delays discovery, and fails if callers wait for kinds that
 // they do not need.
-func TestLookDoesNotWaitForOthers(t *testing.T) {
+func TestLookWaitsOnlyForNeededKinds(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "mutations.gatekeeper.sh", Version: "v1", Kind: "Assign"}
 	mapper := &slowMapper{asked: make(chan struct{}, 10), answer: make(chan struct{})}
 	l := &Late{mapper: mapper, kinds: []schema.GroupVersionKind{kind}, absent: map[schema.GroupVersionKind]time.Time{kind: time.Now()}}
@@ -61,10 +61,10 @@ func TestLookDoesNotWaitForOthers(t *testing.T) {
 	}
 }
 
-// TestLookEnds fails if a stopping operator waits for the lookups of all kinds that the
-// cluster does not serve. With eight concurrent tenants and a slow API server, these
+// TestLookStopsWithContext fails if a stopping operator waits for the lookups of all kinds
+// that the cluster does not serve. With eight concurrent tenants and a slow API server, these
 // lookups took longer than an operator has to stop.
-func TestLookEnds(t *testing.T) {
+func TestLookStopsWithContext(t *testing.T) {
 	kinds := []schema.GroupVersionKind{{Group: "a.example.org", Version: "v1", Kind: "A"}, {Group: "b.example.org", Version: "v1", Kind: "B"}}
 	mapper := &slowMapper{asked: make(chan struct{}, 10), answer: make(chan struct{})}
 	l := &Late{mapper: mapper, kinds: kinds, absent: map[schema.GroupVersionKind]time.Time{}}

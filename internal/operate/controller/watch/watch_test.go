@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestDrifted(t *testing.T) {
+func TestIsDrift(t *testing.T) {
 	object := func(version string, generation int64) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: "x", UID: "u", ResourceVersion: version, Generation: generation}
 	}
@@ -27,12 +27,12 @@ func TestDrifted(t *testing.T) {
 		before, after client.Object
 		drifted       bool
 	}{
-		{"seen again", &rbacv1.RoleBinding{ObjectMeta: object("1", 0)}, &rbacv1.RoleBinding{ObjectMeta: object("1", 0)}, false},
+		{"resynced", &rbacv1.RoleBinding{ObjectMeta: object("1", 0)}, &rbacv1.RoleBinding{ObjectMeta: object("1", 0)}, false},
 		{"changed, without generation", &rbacv1.RoleBinding{ObjectMeta: object("1", 0)}, &rbacv1.RoleBinding{ObjectMeta: object("2", 0)}, true},
 		{"status, with generation", &networkingv1.NetworkPolicy{ObjectMeta: object("1", 1)}, &networkingv1.NetworkPolicy{ObjectMeta: object("2", 1)}, false},
 		{"spec, with generation", &networkingv1.NetworkPolicy{ObjectMeta: object("1", 1)}, &networkingv1.NetworkPolicy{ObjectMeta: object("2", 2)}, true},
 		{"a label", &networkingv1.NetworkPolicy{ObjectMeta: object("1", 1)}, &networkingv1.NetworkPolicy{ObjectMeta: labelled}, true},
-		{"on its way out", &networkingv1.NetworkPolicy{ObjectMeta: object("1", 1)}, &networkingv1.NetworkPolicy{ObjectMeta: leaving}, true},
+		{"deleted", &networkingv1.NetworkPolicy{ObjectMeta: object("1", 1)}, &networkingv1.NetworkPolicy{ObjectMeta: leaving}, true},
 		{
 			"a quota used",
 			&corev1.ResourceQuota{ObjectMeta: object("1", 0)},

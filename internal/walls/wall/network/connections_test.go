@@ -121,8 +121,8 @@ func TestAgreedConnections(t *testing.T) {
 	}
 }
 
-// TestAgreedPoliciesAreFew expects a number of policies that does not depend on ports and labels.
-func TestAgreedPoliciesAreFew(t *testing.T) {
+// TestAgreedPolicyCount expects a number of policies that does not depend on ports and labels.
+func TestAgreedPolicyCount(t *testing.T) {
 	many := connections[0]
 	many.Ports = nil
 	for port := int32(1); port <= 61; port += 2 {
@@ -152,9 +152,9 @@ func TestAgreedPoliciesAreFew(t *testing.T) {
 	}
 }
 
-// TestFirstEndIsOnPolicy expects the first end of all connections that a policy allows: until then
-// nothing has to change.
-func TestFirstEndIsOnPolicy(t *testing.T) {
+// TestUntilAnnotationIsFirstEnd expects the first end of all connections that a policy allows:
+// until then nothing has to change.
+func TestUntilAnnotationIsFirstEnd(t *testing.T) {
 	endless := connections[0]
 	endless.Until = metav1.Time{}
 	for _, test := range []struct {

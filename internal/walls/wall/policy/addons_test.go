@@ -147,9 +147,9 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestLookups fails if the rules and addonstest.FindClass look up a key in the catalogue
-// differently.
-func TestLookups(t *testing.T) {
+// TestFindClassInRules fails if the rules and addonstest.FindClass look up a key in the
+// catalogue differently.
+func TestFindClassInRules(t *testing.T) {
 	table := addons.BuildTable(addons.Pods)
 	all := slices.Sorted(maps.Keys(table))
 	for _, key := range slices.Clone(all) {

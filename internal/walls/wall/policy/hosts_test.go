@@ -7,9 +7,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// TestOutside evaluates the policies' expression on URLs with the API server's libraries. It
-// fails if a host is misclassified as outside of the cluster or as the tenant's own.
-func TestOutside(t *testing.T) {
+// TestMatchURLHost evaluates the policies' expression on URLs with the API server's libraries.
+// It fails if a host is misclassified as outside of the cluster or as the tenant's own.
+func TestMatchURLHost(t *testing.T) {
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
 	if err != nil {
 		t.Fatal(err)

@@ -126,7 +126,7 @@ func FuzzReadUserData(f *testing.F) {
 	})
 }
 
-func TestNode(t *testing.T) {
+func TestBuildNode(t *testing.T) {
 	i := &account.Instance{
 		ID: "i-1", Type: "m5.large", Arch: "x86_64", Zone: "us-west-2a", IP: "10.0.0.4", ReadyAt: time.Unix(1000, 0),
 		Data: account.TemplateData{UserData: base64.StdEncoding.EncodeToString([]byte(al2023))},

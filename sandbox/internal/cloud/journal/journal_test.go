@@ -97,9 +97,9 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestNeverReady fails if the journal of a node without a network plugin has lines of the
-// plugin.
-func TestNeverReady(t *testing.T) {
+// TestJournalWithoutNetworkPlugin fails if the journal of a node without a network plugin has
+// lines of the plugin.
+func TestJournalWithoutNetworkPlugin(t *testing.T) {
 	b := newBoot(AmazonLinux2023)
 	b.Ready = time.Time{}
 	found := readEvents(t, b)

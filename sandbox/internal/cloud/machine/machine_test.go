@@ -140,9 +140,9 @@ func TestKeepJournal(t *testing.T) {
 	}
 }
 
-// TestJournalOf fails if the journal's directory is not read from the arguments of a pod of
+// TestFindJournal fails if the journal's directory is not read from the arguments of a pod of
 // croft's agent, or if another pod is not refused.
-func TestJournalOf(t *testing.T) {
+func TestFindJournal(t *testing.T) {
 	for args, want := range map[[3]string]string{
 		{"agent", "--node=$(NODE_NAME)", "--journal=/var/log/journal"}: "/var/log/journal", {"agent", "--node=$(NODE_NAME)"}: "",
 		{"operator"}: "refused", {}: "refused", {"agent", "--fly"}: "refused",

@@ -44,7 +44,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-func TestLimiterLearns(t *testing.T) {
+func TestLimiterSlowsDown(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c)
 	l.takeToken("CreateNetworkInterface", false)
@@ -74,9 +74,9 @@ func TestLimiterLearns(t *testing.T) {
 	}
 }
 
-// TestLimiterSparesRefusedCalls fails if a call that was throttled before costs no more
+// TestLimiterReservesTokensForRetries fails if a call that was throttled before costs no more
 // than others, or if other calls take its tokens.
-func TestLimiterSparesRefusedCalls(t *testing.T) {
+func TestLimiterReservesTokensForRetries(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c)
 	countAllowed(l, "CreateNetworkInterface")
@@ -96,9 +96,9 @@ func TestLimiterSparesRefusedCalls(t *testing.T) {
 	}
 }
 
-// TestLimiterHasAFloor fails if the rate and the pauses are not bounded, however often
+// TestLimiterMinimumRate fails if the rate and the pauses are not bounded, however often
 // calls are throttled, or if other errors count.
-func TestLimiterHasAFloor(t *testing.T) {
+func TestLimiterMinimumRate(t *testing.T) {
 	c := newClock()
 	l := newLimiter(c)
 	for range 50 {

@@ -28,13 +28,13 @@ func TestQuota(t *testing.T) {
 		name string
 		run  func(*fixture)
 	}{
-		{"what is given up is in force before others get it", func(f *fixture) { testLateQuota(f, &stop) }},
+		{"a reduced share is in force before others grow", func(f *fixture) { testLateQuota(f, &stop) }},
 		{"many clients in many namespaces", testQuotaRush},
-		{"what does not matter is not written", testQuietQuota},
-		{"nobody is let in before it is counted", testUncountedQuota},
+		{"irrelevant changes are not written", testQuietQuota},
+		{"access waits until the quota is counted", testUncountedQuota},
 		{"one namespace, two, and one again", testQuotaNamespaces},
-		{"the quota is declared anew", testDeclaredQuota},
-		{"nobody declares one", testBuiltinQuota},
+		{"the quota changes", testDeclaredQuota},
+		{"no quota is declared", testBuiltinQuota},
 		// A namespace needs more than an even share.
 		{"a pod larger than the share gets what the others do not use", testLargePod},
 		{"a namespace keeps its minimum", testQuotaMinimum},

@@ -23,9 +23,9 @@ func newRefusedEvent(by, cpu string, first, last time.Time) *corev1.Event {
 	}
 }
 
-// TestDemandsCountForAWhile tests that a refusal counts until its controller has had
+// TestDemandDuration tests that a refusal counts until its controller has had
 // time to try again.
-func TestDemandsCountForAWhile(t *testing.T) {
+func TestDemandDuration(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
 		name        string
@@ -69,8 +69,8 @@ func TestForgedDemands(t *testing.T) {
 	}
 }
 
-// TestDemandsAreFew expects one demand per object, and the limit per namespace.
-func TestDemandsAreFew(t *testing.T) {
+// TestDemandsAreLimited expects one demand per object, and the limit per namespace.
+func TestDemandsAreLimited(t *testing.T) {
 	now := time.Now()
 	q := New(nil, nil, clocktesting.NewFakeClock(now))
 	for i := range 3 * perNamespace {
@@ -89,9 +89,9 @@ func TestDemandsAreFew(t *testing.T) {
 	}
 }
 
-// TestDemandsAreForgotten tests the reconcile after a demand has expired: other namespaces
+// TestDemandExpires tests the reconcile after a demand has expired: other namespaces
 // may then get its share.
-func TestDemandsAreForgotten(t *testing.T) {
+func TestDemandExpires(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	q, forgotten := New(nil, nil, now), false
 	if !q.recordRefusal(newRefusedEvent("web", "2", now.Now(), now.Now()), func() { forgotten = true }) {

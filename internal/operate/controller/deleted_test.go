@@ -87,9 +87,9 @@ func (s *staleCache) List(ctx context.Context, list client.ObjectList, opts ...c
 	return nil
 }
 
-// TestNothingIsMadeForWhatIsGone calls the reconcilers with a cache that still has deleted
+// TestReconcileDeletedObjects calls the reconcilers with a cache that still has deleted
 // objects. They must not write anything for them.
-func TestNothingIsMadeForWhatIsGone(t *testing.T) {
+func TestReconcileDeletedObjects(t *testing.T) {
 	sandbox.EndToEnd(t)
 	ctx := t.Context()
 	cluster := sandbox.Start(t, sandbox.Options{Components: sandbox.APIOnly})

@@ -14,10 +14,10 @@ import (
 	"croft.dev/croft/internal/rules/admissionpolicy"
 )
 
-// TestOverBefore updates objects that exceeded a bound before the bound existed. Updates of
-// their labels, the removal of finalizers and changes that bring them within the bounds are
-// allowed. Every other change is refused.
-func TestOverBefore(t *testing.T) {
+// TestUpdateOfOversizedObject updates objects that exceeded a bound before the bound existed.
+// Updates of their labels, the removal of finalizers and changes that bring them within the
+// bounds are allowed. Every other change is refused.
+func TestUpdateOfOversizedObject(t *testing.T) {
 	rules := newLongRules(v1alpha1.EgressOpen)
 	policies := listPolicies(t, newCalicoPlatform(t))
 	object := func(content string, edits ...func(map[string]any)) func(*testing.T) *unstructured.Unstructured {

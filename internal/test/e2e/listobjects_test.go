@@ -174,17 +174,17 @@ func (c *cluster) listTenantNamespaces(ctx context.Context) ([]corev1.Namespace,
 	return namespaces.Items, err
 }
 
-// things is the metadata of objects of any kind, by reference.
-type things map[apply.Ref]metav1.ObjectMeta
+// objectMetadata is the metadata of objects of any kind, by reference.
+type objectMetadata map[apply.Ref]metav1.ObjectMeta
 
 // ours selects croft's objects.
 var ours = client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 
 // listEverything lists the objects of every kind in the cluster, not only of the kinds that croft
 // writes.
-func (c *cluster) listEverything(t testing.TB, opts ...client.ListOption) things {
+func (c *cluster) listEverything(t testing.TB, opts ...client.ListOption) objectMetadata {
 	t.Helper()
-	found := things{}
+	found := objectMetadata{}
 	for _, kind := range c.listKinds(t) {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -226,17 +226,17 @@ func (c *cluster) listKinds(t testing.TB) []schema.GroupVersionKind {
 }
 
 // selectNamespace returns the objects of a namespace.
-func (all things) selectNamespace(namespace string) things {
+func (all objectMetadata) selectNamespace(namespace string) objectMetadata {
 	return all.selectObjects(func(ref apply.Ref) bool { return ref.Namespace == namespace })
 }
 
 // excludeKind returns the objects of other kinds.
-func (all things) excludeKind(kind string) things {
+func (all objectMetadata) excludeKind(kind string) objectMetadata {
 	return all.selectObjects(func(ref apply.Ref) bool { return ref.Kind != kind })
 }
 
-func (all things) selectObjects(picked func(apply.Ref) bool) things {
-	some := things{}
+func (all objectMetadata) selectObjects(picked func(apply.Ref) bool) objectMetadata {
+	some := objectMetadata{}
 	for ref, o := range all {
 		if picked(ref) {
 			some[ref] = o
@@ -246,7 +246,7 @@ func (all things) selectObjects(picked func(apply.Ref) bool) things {
 }
 
 // String lists the references of the objects, without their metadata.
-func (all things) String() string {
+func (all objectMetadata) String() string {
 	var names []string
 	for ref := range all {
 		names = append(names, ref.String())
@@ -256,7 +256,7 @@ func (all things) String() string {
 }
 
 // listUIDs returns the UIDs of objects, which change if an object is replaced.
-func listUIDs(all things) map[apply.Ref]string {
+func listUIDs(all objectMetadata) map[apply.Ref]string {
 	values := map[apply.Ref]string{}
 	for ref, o := range all {
 		values[ref] = string(o.UID)

@@ -14,9 +14,9 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// deaths terminates an instance during a pass: immediately before a change for it reaches EC2,
+// terminations terminates an instance during a pass: immediately before a change for it reaches EC2,
 // or immediately after.
-type deaths struct {
+type terminations struct {
 	interfaces.Writer
 	*networked
 
@@ -30,23 +30,25 @@ type deaths struct {
 }
 
 // terminateAfter terminates the instance of the nth change from now.
-func (d *deaths) terminateAfter(nth int64, before bool) { d.left, d.before, d.dead = nth, before, "" }
+func (d *terminations) terminateAfter(nth int64, before bool) {
+	d.left, d.before, d.dead = nth, before, ""
+}
 
 // terminateAt terminates an instance at its first change of a step.
-func (d *deaths) terminateAt(instance, step string, before bool) {
+func (d *terminations) terminateAt(instance, step string, before bool) {
 	d.terminateAfter(1, before)
 	d.instance, d.step = instance, step
 }
 
 // stopTerminations stops the terminations, and returns the instance that was terminated.
-func (d *deaths) stopTerminations() string {
+func (d *terminations) stopTerminations() string {
 	d.left = 0
 	return d.dead
 }
 
 // makeChange makes a change, and terminates the instance if its turn has come. Steps are named as
 // in "attach n3".
-func (d *deaths) makeChange(instance, step string, call func() error) error {
+func (d *terminations) makeChange(instance, step string, call func() error) error {
 	d.mu.Lock()
 	dies := false
 	if d.left > 0 && (d.step == "" || d.step == step && d.instance == instance) {
@@ -64,7 +66,7 @@ func (d *deaths) makeChange(instance, step string, call func() error) error {
 	return err
 }
 
-func (d *deaths) terminateInstance(instance string) {
+func (d *terminations) terminateInstance(instance string) {
 	if err := d.Terminate(instance); err != nil {
 		panic(err) // the account's file cannot be written
 	}
@@ -73,7 +75,7 @@ func (d *deaths) terminateInstance(instance string) {
 	d.dead = instance
 }
 
-func (d *deaths) Create(ctx context.Context, c attach.Create) (made attach.Interface, err error) {
+func (d *terminations) Create(ctx context.Context, c attach.Create) (made attach.Interface, err error) {
 	err = d.makeChange(c.Claim.Instance, "create "+c.Network, func() (err error) {
 		made, err = d.Writer.Create(ctx, c)
 		return err
@@ -81,7 +83,7 @@ func (d *deaths) Create(ctx context.Context, c attach.Create) (made attach.Inter
 	return made, err
 }
 
-func (d *deaths) Attach(ctx context.Context, a attach.Attach) (id string, err error) {
+func (d *terminations) Attach(ctx context.Context, a attach.Attach) (id string, err error) {
 	err = d.makeChange(a.Instance, "attach "+a.Network, func() (err error) {
 		id, err = d.Writer.Attach(ctx, a)
 		return err
@@ -89,7 +91,7 @@ func (d *deaths) Attach(ctx context.Context, a attach.Attach) (id string, err er
 	return id, err
 }
 
-func (d *deaths) Change(ctx context.Context, c attach.Change) error {
+func (d *terminations) Change(ctx context.Context, c attach.Change) error {
 	step := "no check "
 	if c.Attachment != "" {
 		step = "ends with its instance "
@@ -126,10 +128,10 @@ var fates = map[string]func(n *networked, c *attach.Claim){
 	"the operator and claim, both": func(n *networked, c *attach.Claim) { n.removeClaim(c.Instance); n.restartKeeper() },
 }
 
-// TestInstanceEndsAtEachStep terminates an instance immediately before and immediately after
-// each change that croft makes for it. croft must delete its interfaces in all fates of its
-// claim, and another node must get all of its own interfaces.
-func TestInstanceEndsAtEachStep(t *testing.T) {
+// TestKeeperAfterInstanceTermination terminates an instance immediately before and immediately
+// after each change that croft makes for it. croft must delete its interfaces in all fates of
+// its claim, and another node must get all of its own interfaces.
+func TestKeeperAfterInstanceTermination(t *testing.T) {
 	nth := 0
 	for _, step := range []string{"create", "no check", "attach", "ends with its instance"} {
 		for _, network := range []string{"n3", "n6"} {
@@ -152,15 +154,15 @@ func testEndAt(t *testing.T, step string, before bool, befall func(*networked, *
 	n.launchClaim(t)
 	doomed := n.launchClaim(t)
 	instance := doomed.Instance
-	n.deaths.terminateAt(instance, step, before)
+	n.terminations.terminateAt(instance, step, before)
 	for range 40 {
 		_, _ = n.keeper.Pass(t.Context(), n.wanted) // a call for an instance that ends is refused
-		if n.deaths.dead != "" {
+		if n.terminations.dead != "" {
 			break
 		}
 		n.advanceClock(t, time.Second)
 	}
-	if n.deaths.stopTerminations() != instance {
+	if n.terminations.stopTerminations() != instance {
 		t.Fatalf("no call %q was made for %s", step, instance)
 	}
 	befall(n, doomed)

@@ -39,9 +39,9 @@ func hasFinding(found []string, text string) bool {
 	return slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, text) })
 }
 
-// TestGoing fails if doctor reports objects that are being deleted before their deletion
-// takes long.
-func TestGoing(t *testing.T) {
+// TestCheckIgnoresTerminatingObjects fails if doctor reports objects that are being deleted
+// before their deletion takes long.
+func TestCheckIgnoresTerminatingObjects(t *testing.T) {
 	key := v1alpha1.DefaultNodePoolKey
 	overlapping := &karpenterv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
 	overlapping.Spec.Template.Labels = map[string]string{key: "apps"}
@@ -120,7 +120,7 @@ func TestForeignNamespace(t *testing.T) {
 		namespace *corev1.Namespace
 		want      string
 	}{
-		{"of nobody", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, "namespace shop exists and does not belong to croft"},
+		{"of no tenant", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, "namespace shop exists and does not belong to croft"},
 		{"of another tenant", newNamespace("shop", "bank"), "namespace shop belongs to tenant bank"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"croft.dev/croft/internal/test/sandbox"
 )
 
-// TestWhatTheFileDoesNotHave tests conflicts with objects that are only in the cluster. An
+// TestConflictsWithCluster tests conflicts with objects that are only in the cluster. An
 // invalid object causes only a warning if the file is not involved; a conflict that the
 // file causes is an error that names the object and its place.
-func TestWhatTheFileDoesNotHave(t *testing.T) {
+func TestConflictsWithCluster(t *testing.T) {
 	sandbox.EndToEnd(t)
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -56,11 +56,11 @@ func TestWhatTheFileDoesNotHave(t *testing.T) {
 		status     int
 		lines      []string
 	}{
-		{"apply what has nothing to do with them", shop, apply, 0, pointedOut},
-		{"diff it", shop, []string{"diff"}, 1, pointedOut},
-		{"claim what a tenant in the cluster has", good + "tenants: {apples: {pool: apps}, zebras: {pool: apps, domains: [b.org]}}\n", apply, 2,
+		{"apply an unrelated file", shop, apply, 0, pointedOut},
+		{"diff an unrelated file", shop, []string{"diff"}, 1, pointedOut},
+		{"claim a domain of a tenant in the cluster", good + "tenants: {apples: {pool: apps}, zebras: {pool: apps, domains: [b.org]}}\n", apply, 2,
 			[]string{"tenants.zebras.domains[0]: b.org overlaps with b.org of tenant bank (in the cluster); a domain belongs to one tenant"}},
-		{"take what a younger tenant in the cluster has", good + "tenants: {apples: {pool: apps, domains: [b.org]}}\n", apply, 2,
+		{"claim a domain of a younger tenant in the cluster", good + "tenants: {apples: {pool: apps, domains: [b.org]}}\n", apply, 2,
 			[]string{"in the cluster, not in this file: Tenant/bank: spec.domains[0]: b.org overlaps with b.org of tenant apples ("}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

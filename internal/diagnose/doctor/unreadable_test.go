@@ -145,9 +145,9 @@ func TestOneCheck(t *testing.T) {
 	}
 }
 
-// TestUnread forbids each kind that doctor reads, one after the other. A check that would
-// have found a fault there must not succeed, and no check may have a false finding.
-func TestUnread(t *testing.T) {
+// TestUnreadableKinds forbids each kind that doctor reads, one after the other. A check that
+// would have found a fault there must not succeed, and no check may have a false finding.
+func TestUnreadableKinds(t *testing.T) {
 	visit := func(t *testing.T, denied string) (results []doctor.Result, read map[string]bool) {
 		c := newFakeCluster(t, faulty, makeFaults()...)
 		c.minor, c.remaining = "29", map[string]int64{"Node": 4500}

@@ -124,8 +124,8 @@ func (c *cluster) expectNoRedundantWrites(t testing.TB) {
 	}
 }
 
-// TestTwice fails if twice misses a redundant write. Default tier.
-func TestTwice(t *testing.T) {
+// TestFindRedundantWrites fails if a redundant write is missed, or another write is reported. Default tier.
+func TestFindRedundantWrites(t *testing.T) {
 	event := func(user, verb, uri, name, subresource string, code int, reason, answer string) string {
 		return fmt.Sprintf(`{"verb":%q,"requestURI":%q,"user":{"username":%q},"objectRef":{"resource":"limitranges","namespace":"shop","name":%q,"subresource":%q},"responseStatus":{"code":%d,"reason":%q},"responseObject":{"metadata":%s}}`,
 			verb, uri, user, name, subresource, code, reason, answer)
