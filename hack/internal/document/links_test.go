@@ -52,6 +52,30 @@ func TestNamedPages(t *testing.T) {
 	}
 }
 
+// TestNamedTests fails if a test that a document, a script or a comment names does not exist.
+func TestNamedTests(t *testing.T) {
+	files := append(listFiles(t), listPages(t)...)
+	exists := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			for _, name := range findFirstGroups(testFunction, readPage(t, file)) {
+				exists[name] = true
+			}
+		}
+	}
+	for _, file := range files {
+		content := readPage(t, file)
+		if filepath.Ext(file) == ".go" {
+			content = strings.Join(findFirstGroups(goComment, content), "\n")
+		}
+		for _, name := range findFirstGroups(testName, content) {
+			if !exists[name] {
+				t.Errorf("%s names %s, and there is no such test", file, name)
+			}
+		}
+	}
+}
+
 // TestAnchors compares anchors with the ones that GitHub gives to the headings.
 func TestAnchors(t *testing.T) {
 	page := "# `croft why`: one object\n```\n# no heading\n```\n## Not promised\n## Not promised\n## [a link](b.md), 1.36_x – ü\n"
@@ -81,6 +105,10 @@ func checkTarget(t *testing.T, path, anchor string) error {
 }
 
 var (
+	testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
+	testName     = regexp.MustCompile(`\b((?:Test|Fuzz)[A-Z]\w+)`)
+	goComment    = regexp.MustCompile(`(?m)//(.*)$`)
+
 	fence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 	// link does not match regular expressions of the API reference, such as [a-z]([-a-z]*[a-z])?.
 	link    = regexp.MustCompile(`\]\(([^)\s\[*]+)\)`)
