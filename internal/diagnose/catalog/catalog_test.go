@@ -40,7 +40,7 @@ func TestRowsAreWhole(t *testing.T) {
 			t.Errorf("FindRow(%q) does not find the row", row.ID)
 		}
 	}
-	if catalog.FindRow("nobody") != nil {
+	if catalog.FindRow("unknown") != nil {
 		t.Error("FindRow found a row that does not exist")
 	}
 }
@@ -68,7 +68,7 @@ const (
 
 func TestDecoded(t *testing.T) {
 	byController := strings.ReplaceAll(byNode, "eks-node-role-dev/i-0fa071d72e68e7a33", "KarpenterController/1700000000")
-	says := func(text string) catalog.Decode {
+	newDecode := func(text string) catalog.Decode {
 		return func(_ context.Context, message string) (string, error) {
 			if message != encoded {
 				t.Errorf("asked to decode %q", message)
@@ -81,16 +81,16 @@ func TestDecoded(t *testing.T) {
 		decode catalog.Decode
 		want   []string
 	}{
-		"by a node's role": {refused, says(byNode), []string{"that is the role eks-node-role-dev of the node i-0fa071d72e68e7a33", "ec2:CreateLaunchTemplate", "IRSA", "Pod Identity"}},
-		"explicitly":       {refused, says(strings.Replace(byController, `"explicitDeny":false`, `"explicitDeny":true`, 1)), []string{"denies it explicitly", "service control policy", "tags"}},
-		"not allowed":      {refused, says(byController), []string{"no policy allows it", "add ec2:CreateLaunchTemplate on arn:aws:ec2:ap-northeast-2:123456789012:launch-template/* to the policy of the role KarpenterController"}},
+		"by a node's role": {refused, newDecode(byNode), []string{"that is the role eks-node-role-dev of the node i-0fa071d72e68e7a33", "ec2:CreateLaunchTemplate", "IRSA", "Pod Identity"}},
+		"explicitly":       {refused, newDecode(strings.Replace(byController, `"explicitDeny":false`, `"explicitDeny":true`, 1)), []string{"denies it explicitly", "service control policy", "tags"}},
+		"not allowed":      {refused, newDecode(byController), []string{"no policy allows it", "add ec2:CreateLaunchTemplate on arn:aws:ec2:ap-northeast-2:123456789012:launch-template/* to the policy of the role KarpenterController"}},
 		"without rights": {refused, func(context.Context, string) (string, error) { return "", errors.New("no\ncredentials") },
 			[]string{"could not be decoded here: no credentials\naws sts decode-authorization-message --encoded-message " + encoded}},
-		"by nobody":  {refused, nil, []string{"aws sts decode-authorization-message --encoded-message " + encoded}},
-		"nonsense":   {refused, says("{}"), []string{"names no action", "aws sts decode-authorization-message"}},
-		"not JSON":   {refused, says("<html>"), []string{"not JSON", "aws sts decode-authorization-message"}},
-		"cut":        {refused + "...", says(""), []string{"truncated here", "croft why -f -"}},
-		"not at all": {"UnauthorizedOperation: no", says(""), []string{"decode the message"}},
+		"without a decoder": {refused, nil, []string{"aws sts decode-authorization-message --encoded-message " + encoded}},
+		"nonsense":          {refused, newDecode("{}"), []string{"names no action", "aws sts decode-authorization-message"}},
+		"not JSON":          {refused, newDecode("<html>"), []string{"not JSON", "aws sts decode-authorization-message"}},
+		"cut":               {refused + "...", newDecode(""), []string{"truncated here", "croft why -f -"}},
+		"not at all":        {"UnauthorizedOperation: no", newDecode(""), []string{"decode the message"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := catalog.FindMatches(c.text)

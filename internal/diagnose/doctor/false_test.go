@@ -120,7 +120,7 @@ func TestForeignNamespace(t *testing.T) {
 		namespace *corev1.Namespace
 		want      string
 	}{
-		{"of nobody", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, "namespace shop exists and does not belong to croft"},
+		{"of no tenant", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, "namespace shop exists and does not belong to croft"},
 		{"of another tenant", newNamespace("shop", "bank"), "namespace shop belongs to tenant bank"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -144,9 +144,9 @@ func TestPhases(t *testing.T) {
 		"nominated with a node": {func(o *latency.Objects) {
 			o.Events[0].Message = "Pod should schedule on: nodeclaim/apps-1, node/node-1"
 		}, nil, "shop/web", ""},
-		"pod is gone": {func(o *latency.Objects) { o.Pods = nil }, withPod, "shop/web",
+		"pod is deleted": {func(o *latency.Objects) { o.Pods = nil }, withPod, "shop/web",
 			"pod shop/web, for which the node was created, is deleted: its times are unknown"},
-		"a nomination by nobody": {func(o *latency.Objects) { o.Pods, o.Events[0].Source.Component = nil, "karpenter-x" }, withPod, "", ""},
+		"a nomination by an unknown component": {func(o *latency.Objects) { o.Pods, o.Events[0].Source.Component = nil, "karpenter-x" }, withPod, "", ""},
 		"pod is another of the same name": {func(o *latency.Objects) {
 			o.Pods[0].UID, o.Pods[0].CreationTimestamp = "2", makeTime(40)
 		}, withPod, "shop/web",
@@ -255,7 +255,7 @@ func TestSentence(t *testing.T) {
 	} {
 		line := latency.Timeline{Phases: removePhases(all, c.absent...)}
 		if got := line.Sentence(); got != c.want {
-			t.Errorf("%s: it says %q, want %q", name, got, c.want)
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestAround(t *testing.T) {
 		"endpoints that are hidden":    {kind: "ingress", object: newIngress("nginx"), hidden: []string{"endpointslice"}, around: why.Around{IngressClass: &networkingv1.IngressClass{}, Services: served}, verdict: why.Good},
 		"a tenant that is refused":     {kind: "tenant", object: newTenant(1, refused), verdict: why.Bad, wantText: "exists already"},
 		"that is Ready":                {kind: "tenant", object: newTenant(1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}), verdict: why.Good, wantText: "as the operator last observed it"},
-		"that nobody has looked at":    {kind: "tenant", object: newTenant(2), verdict: why.Waiting, wantText: "has not observed its latest declaration"},
+		"that is not observed yet":     {kind: "tenant", object: newTenant(2), verdict: why.Waiting, wantText: "has not observed its latest declaration"},
 		"a namespace of no tenant":     {kind: "namespace", object: newNamespace(""), verdict: why.Good, wantText: "belongs to no tenant"},
 		"that was kept":                {kind: "namespace", object: newNamespace("gone"), verdict: why.Good, wantText: "was retained from tenant gone"},
 		"of a tenant that is not read": {kind: "namespace", object: newNamespace("gone"), hidden: []string{"tenant"}, verdict: why.Good, wantText: "belongs to tenant gone"},

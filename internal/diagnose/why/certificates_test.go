@@ -82,7 +82,7 @@ func TestCertificate(t *testing.T) {
 			object: waits, around: why.Issuance{Issuer: newIssued(certmanager.ClusterIssuer, "letsencrypt", "", nil, makeStatus([4]string{"Ready", "False", "ErrRegisterACMEAccount", "Failed to register ACME account"}))},
 			verdict: why.Bad, first: "certificate-issuer", wantText: []string{"Failed to register ACME account"},
 		},
-		"whose solver's Service is a NodePort, told by nobody": {
+		"whose solver's Service is a NodePort, without an event": {
 			object: waits, around: why.Issuance{Issuer: clusterIssuer, Request: request, Order: order, Challenges: challenge(makeHTTP01(fields{}), fields{"state": "pending", "processing": true})},
 			verdict: why.Bad, first: "solver-service",
 			wantText: []string{"challenge/web-1-7-9: its solver's Service is of type NodePort", "serviceType: ClusterIP", "in ClusterIssuer letsencrypt", "kubectl get clusterissuer letsencrypt -o yaml", "platform"},
@@ -147,9 +147,9 @@ func TestCertificate(t *testing.T) {
 			if story.Verdict != c.verdict || first != c.first {
 				t.Errorf("%s, first %q; want %s, %q:\n%s", story.Verdict, first, c.verdict, c.first, text)
 			}
-			for _, says := range c.wantText {
-				if !strings.Contains(text, says) {
-					t.Errorf("want %q in:\n%s", says, text)
+			for _, want := range c.wantText {
+				if !strings.Contains(text, want) {
+					t.Errorf("want %q in:\n%s", want, text)
 				}
 			}
 		})

@@ -78,16 +78,16 @@ func TestKustomization(t *testing.T) {
 		"is being applied":        {object: newFluxObject(gitops.Kustomization, "Unknown", "Progressing", "Reconciliation in progress"), source: fetched, verdict: why.Waiting, wantText: []string{"in progress"}},
 		"is being built":          {object: building, source: fetched, verdict: why.Waiting, wantText: []string{"Building manifests", "one Kustomization at a time"}},
 		"suspended":               {object: suspended, source: fetched, verdict: why.Waiting, wantText: []string{"spec.suspend"}},
-		"nobody has looked at it": {object: newFluxObject(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not processed it"}},
+		"it is not processed yet": {object: newFluxObject(gitops.Kustomization, "", "", ""), source: fetched, verdict: why.Waiting, wantText: []string{"kustomize-controller has not processed it"}},
 		"its source is not there": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "not found"), verdict: why.Bad, first: "flux-source", wantText: []string{"there is no GitRepository croft-app"}},
 		"its source may not be":   {object: newFluxObject(gitops.Kustomization, "True", "", ""), hidden: []string{"gitrepository"}, verdict: why.Good},
 		"its source is not fetched": {
 			object: newFluxObject(gitops.Kustomization, "True", "ReconciliationSucceeded", ""), source: newFluxObject(gitops.GitRepository, "False", "GitOperationFailed", "failed to checkout and determine revision: authentication required"),
 			verdict: why.Bad, first: "flux-source", wantText: []string{"authentication required", "secretRef"},
 		},
-		"nobody fetches its source": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "Source is not ready, artifact not found"), source: newFluxObject(gitops.GitRepository, "", "", ""), verdict: why.Waiting, wantText: []string{"source-controller has not fetched it yet"}},
-		"a source":                  {object: fetched, verdict: why.Good, wantText: []string{"stored artifact"}},
-		"a source that fails":       {object: newFluxObject(gitops.OCIRepository, "False", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN"), verdict: why.Bad, first: "flux-source", wantText: []string{"MANIFEST_UNKNOWN"}},
+		"its source is not fetched yet": {object: newFluxObject(gitops.Kustomization, "False", "ArtifactFailed", "Source is not ready, artifact not found"), source: newFluxObject(gitops.GitRepository, "", "", ""), verdict: why.Waiting, wantText: []string{"source-controller has not fetched it yet"}},
+		"a source":                      {object: fetched, verdict: why.Good, wantText: []string{"stored artifact"}},
+		"a source that fails":           {object: newFluxObject(gitops.OCIRepository, "False", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN"), verdict: why.Bad, first: "flux-source", wantText: []string{"MANIFEST_UNKNOWN"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			story := why.ExplainSnapshot(&why.Snapshot{
@@ -109,9 +109,9 @@ func TestKustomization(t *testing.T) {
 			if story.Verdict != c.verdict || first != c.first {
 				t.Errorf("%s, first %q; want %s, %q:\n%s", story.Verdict, first, c.verdict, c.first, text)
 			}
-			for _, says := range c.wantText {
-				if !strings.Contains(text, says) {
-					t.Errorf("want %q in:\n%s", says, text)
+			for _, want := range c.wantText {
+				if !strings.Contains(text, want) {
+					t.Errorf("want %q in:\n%s", want, text)
 				}
 			}
 		})

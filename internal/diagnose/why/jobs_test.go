@@ -65,7 +65,7 @@ func TestJobs(t *testing.T) {
 		"about to fail by its deadline": {job: newJob(endJob(batchv1.JobFailureTarget, "DeadlineExceeded", "Job was active longer than specified deadline")), verdict: why.Bad, first: "job-deadline"},
 		"whose pod exits with 1":        {job: newJob(setJobCounts(0, 0, 0, 1)), pods: []corev1.Pod{pod(exitWith(1, "Error"))}, verdict: why.Bad, first: "crash-loop", wantText: "bad pod pod/report-x2x9p: container web ended with exit code 1"},
 		"whose pods all exit with 1":    {job: newJob(setJobCounts(0, 0, 0, 7), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")), pods: []corev1.Pod{pod(exitWith(1, "Error"))}, verdict: why.Bad, first: "crash-loop", wantText: "bad job job/report: BackoffLimitExceeded"},
-		"whose pods are gone":           {job: newJob(setJobCounts(0, 0, 0, 7), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")), verdict: why.Bad, first: "job-failed"},
+		"whose pods are deleted":        {job: newJob(setJobCounts(0, 0, 0, 7), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")), verdict: why.Bad, first: "job-failed"},
 		"that ran out of memory":        {job: newJob(setJobCounts(0, 0, 0, 1), endJob(batchv1.JobFailed, "BackoffLimitExceeded", "")), pods: []corev1.Pod{pod(exitWith(137, "OOMKilled"))}, verdict: why.Bad, first: "out-of-memory"},
 		"that its policy ended":         {job: newJob(endJob(batchv1.JobFailed, "PodFailurePolicy", "exit code 42 matching FailJob rule at index 0")), verdict: why.Bad, first: "job-failed", wantText: "FailJob rule"},
 		"of which an index failed":      {job: newJob(endJob(batchv1.JobFailed, "FailedIndexes", "Job has failed indexes")), verdict: why.Bad, first: "job-failed"},
@@ -90,14 +90,14 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-func compareStory(t *testing.T, story why.Story, verdict why.Verdict, first, says string) {
+func compareStory(t *testing.T, story why.Story, verdict why.Verdict, first, wantText string) {
 	t.Helper()
 	got := ""
 	if story.First != nil {
 		got = story.First.ID
 	}
-	if story.Verdict != verdict || got != first || !strings.Contains(formatStory(story), says) {
-		t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, got, verdict, first, says, formatStory(story))
+	if story.Verdict != verdict || got != first || !strings.Contains(formatStory(story), wantText) {
+		t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, got, verdict, first, wantText, formatStory(story))
 	}
 	for _, step := range story.Steps {
 		if step.Observation == "" {

@@ -15,7 +15,7 @@ import (
 // expects no mention during the usual time of a start, or without the taint.
 func TestStartupTaints(t *testing.T) {
 	taint := corev1.Taint{Key: "node.cilium.io/agent-not-ready", Value: "true", Effect: corev1.TaintEffectNoExecute}
-	told := func(age time.Duration, initialized, tainted bool) why.Story {
+	explain := func(age time.Duration, initialized, tainted bool) why.Story {
 		s := newWaitingStep()
 		s.Target = why.Target{Kind: "node", Name: "node-1"}
 		claim := &s.Claims[0]
@@ -37,10 +37,10 @@ func TestStartupTaints(t *testing.T) {
 		verdict  why.Verdict
 		wantText string
 	}{
-		"after a minute":           {told(time.Minute, false, true), why.Waiting, `StartupTaint "node.cilium.io/agent-not-ready=true:NoExecute" still exists`},
-		"after an hour":            {told(time.Hour, false, true), why.Bad, `StartupTaint "node.cilium.io/agent-not-ready=true:NoExecute" still exists`},
-		"again, once initialized":  {told(time.Hour, true, true), why.Bad, "it has the startup taint node.cilium.io/agent-not-ready=true:NoExecute again"},
-		"removed, as it should be": {told(time.Hour, true, false), why.Good, ""},
+		"after a minute":           {explain(time.Minute, false, true), why.Waiting, `StartupTaint "node.cilium.io/agent-not-ready=true:NoExecute" still exists`},
+		"after an hour":            {explain(time.Hour, false, true), why.Bad, `StartupTaint "node.cilium.io/agent-not-ready=true:NoExecute" still exists`},
+		"again, once initialized":  {explain(time.Hour, true, true), why.Bad, "it has the startup taint node.cilium.io/agent-not-ready=true:NoExecute again"},
+		"removed, as it should be": {explain(time.Hour, true, false), why.Good, ""},
 	} {
 		seen := ""
 		for _, step := range test.story.Steps {
