@@ -62,7 +62,7 @@ func testProxyStolenToken(t *testing.T, p *proxiedCluster) {
 		about string
 		as    rest.ImpersonationConfig
 	}{
-		{"nobody", rest.ImpersonationConfig{}},
+		{"no user", rest.ImpersonationConfig{}},
 		{"a node", rest.ImpersonationConfig{UserName: "system:node:n1"}},
 		{"a node, by its group", rest.ImpersonationConfig{UserName: "oidc:jane", Groups: []string{"system:nodes"}}},
 		{"a service account", rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:namespace-controller"}},
