@@ -63,20 +63,20 @@ func TestCluster(t *testing.T) {
 		name string
 		run  func(*bench)
 	}{
-		{"what stands is not written", testNoWriteWhenUnchanged},
+		{"unchanged objects are not written", testNoWriteWhenUnchanged},
 		{"a changed value is put back", testChangedValue},
 		{"an added rule is taken away", testAddedRule},
 		{"what kubectl applied is taken over", testKubectlTakeover},
 		{"a label of somebody else's is left", testKeptLabel},
 		{"status is no drift", testStatusWithoutDrift},
-		{"what is wanted no longer goes", testAbandonedFields},
+		{"a field that is no longer desired is removed", testAbandonedFields},
 		{"a role is changed", testChangedRole},
 		{"maps become empty", testEmptiedMaps},
 		{"only ours is pruned", testPruneOwnOnly},
 		{"a namespace is refused, then adopted, then released", testAdoptionAndRelease},
 		{"a release misses nothing that the cache does not show yet", testReleaseWithoutCache},
 		{"another tenant's namespace is refused", testOthersRefused},
-		{"a namespace whose label is gone is the tenant's that had it", testUnlabelledNamespace},
+		{"a namespace without its label belongs to its former tenant", testUnlabelledNamespace},
 		{"no access without walls", testNoAccessWithoutWalls},
 		{"rules are carried to namespaces that do not have them", testCarriedRules},
 		{"a diff changes nothing", testDiffWritesNothing},

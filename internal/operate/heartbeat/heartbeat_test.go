@@ -33,7 +33,7 @@ func TestBeat(t *testing.T) {
 		{"stopped", heartbeat.ParseLease(lease("", time.Second)), false, false, "no operator for 1 s: it was stopped"},
 		{"lost for days", heartbeat.ParseLease(lease("", 50*time.Hour)), false, false, "no operator for 2d2h: it was stopped"},
 		{"never seen", heartbeat.Beat{}, false, false, "no operator has run yet"},
-		{"a Lease of somebody who says nothing", heartbeat.ParseLease(&coordinationv1.Lease{}), false, false, "no operator has run yet"},
+		{"a Lease without a holder", heartbeat.ParseLease(&coordinationv1.Lease{}), false, false, "no operator has run yet"},
 		{"not to be read", heartbeat.Beat{Hidden: true}, false, true, "unknown: you may not read the Lease croft-system/croft-operator"},
 	} {
 		if got := test.beat.IsAlive(now); got != test.alive {
@@ -43,7 +43,7 @@ func TestBeat(t *testing.T) {
 			t.Errorf("%s: believable %t", test.name, got)
 		}
 		if got := test.beat.Describe(now); got != test.wantText {
-			t.Errorf("%s: says %q, want %q", test.name, got, test.wantText)
+			t.Errorf("%s: got %q, want %q", test.name, got, test.wantText)
 		}
 	}
 }

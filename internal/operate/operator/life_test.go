@@ -194,9 +194,9 @@ func (l *life) testNodeRelease() {
 	l.Patch(rule, `{"spec":{"dryRun":true}}`)
 	dry(false)
 	l.Create(node, claim)
-	said := func(reason string) {
+	awaitReason := func(reason string) {
 		l.Helper()
-		l.Await("the node to say "+reason, func() string {
+		l.Await("the node's condition to have the reason "+reason, func() string {
 			if err := l.Client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 				return err.Error()
 			}
@@ -208,15 +208,15 @@ func (l *life) testNodeRelease() {
 			return fmt.Sprint(node.Status.Conditions)
 		})
 	}
-	said(v1alpha1.ReasonNotRegistered)
+	awaitReason(v1alpha1.ReasonNotRegistered)
 	if err := l.Client.Status().Patch(l.Context(), claim, client.RawPatch(types.MergePatchType, []byte(`{"status":{"providerID":"aws:///us-west-2a/i-1",
 		"conditions":[{"type":"Registered","status":"True","reason":"Registered","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`))); err != nil {
 		l.Fatal(err)
 	}
-	said(v1alpha1.ReasonInterfacesPending)
+	awaitReason(v1alpha1.ReasonInterfacesPending)
 	l.Patch(operatortest.NewPool("telco"), `{"spec":{"waitForNetworks":false}}`)
 	l.AwaitDeletion(rule)
-	said(v1alpha1.ReasonNotAwaited)
+	awaitReason(v1alpha1.ReasonNotAwaited)
 	l.Await("the node's taint to go", func() string {
 		if err := l.Client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 			return err.Error()

@@ -43,7 +43,7 @@ func TestOperator(t *testing.T) {
 		{"the state is measured", testStateMetrics},
 		{"an operator that is killed is followed by another", func(f *fixture) { testRestartDuringCreation(f, &stop) }},
 		{"a file prunes the objects that it does not name", testPruneByFile},
-		{"what stands is not written", func(f *fixture) { testNoWriteAfterRestart(f, &stop) }},
+		{"unchanged objects are not written", func(f *fixture) { testNoWriteAfterRestart(f, &stop) }},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(&fixture{f.For(t)}) })
 	}
@@ -68,7 +68,7 @@ func testNoWriteAfterRestart(f *fixture, stop *func()) {
 	*stop = f.Operate()
 	spaces := f.countTenantNamespaces()
 	probed := map[string]bool{}
-	f.Await("every tenant to be gone through", func() string {
+	f.Await("every tenant to be reconciled", func() string {
 		for _, write := range f.Writes.ListSince(before) {
 			if name, ok := strings.CutSuffix(strings.TrimPrefix(write, "POST /api/v1/namespaces/"), "/pods?dryRun=All"); ok {
 				probed[name] = true

@@ -82,10 +82,10 @@ func TestOnlyWhatCameOutDifferentlyIsNew(t *testing.T) {
 	}{
 		{"nothing", nil, nil, nil, nil},
 		{"a tenant", nil, func(d *manifest.Declaration) { d.Tenants[0].Generation++ }, []string{"first"}, nil},
-		{"a tenant made anew", nil, func(d *manifest.Declaration) { d.Tenants[0].UID = "other" }, []string{"first"}, nil},
-		{"a tenant gone", nil, func(d *manifest.Declaration) { d.Tenants = d.Tenants[1:] }, []string{"first"}, []string{"apps"}},
+		{"a tenant created again", nil, func(d *manifest.Declaration) { d.Tenants[0].UID = "other" }, []string{"first"}, nil},
+		{"a deleted tenant", nil, func(d *manifest.Declaration) { d.Tenants = d.Tenants[1:] }, []string{"first"}, []string{"apps"}},
 		{"a pool, which no wall of a tenant asks about", nil, func(d *manifest.Declaration) { d.Pools[0].Generation++ }, nil, []string{"apps"}},
-		{"a pool gone that both use", nil, func(d *manifest.Declaration) { d.Pools = d.Pools[1:] }, []string{"first", "second"}, []string{"apps"}},
+		{"a deleted pool that both use", nil, func(d *manifest.Declaration) { d.Pools = d.Pools[1:] }, []string{"first", "second"}, []string{"apps"}},
 		{
 			"the Platform", nil, func(d *manifest.Declaration) { d.Platforms[0].Spec.GroupPrefix = "oidc:" },
 			[]string{"first", "second"}, []string{"apps", "jobs"},

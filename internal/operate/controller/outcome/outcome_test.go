@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 		{"nothing", nil, false, false},
 		{"people fix it", refused, false, false},
 		{"a namespace on its way out", &apply.NamespaceTerminatingError{Namespace: "n"}, false, false},
-		{"an owner that is gone", fmt.Errorf("hold: %w", owner.ErrGone), false, false},
+		{"a deleted owner", fmt.Errorf("hold: %w", owner.ErrGone), false, false},
 		{"a lost race", errConflict, true, false},
 		{"deleted meanwhile", fmt.Errorf("patch: %w", apierrors.NewNotFound(schema.GroupResource{}, "x")), true, false},
 		{"made meanwhile", fmt.Errorf("create: %w", apierrors.NewAlreadyExists(schema.GroupResource{}, "x")), true, false},

@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 		{"being deleted", func(f *facts) {
 			f.existing = namespace("shop", "shop", func(n *corev1.Namespace) { n.DeletionTimestamp = &now })
 		}, v1alpha1.ReasonNameTaken},
-		{"nobody's", func(f *facts) { f.existing = &corev1.Namespace{} }, v1alpha1.ReasonNameTaken},
+		{"no tenant's", func(f *facts) { f.existing = &corev1.Namespace{} }, v1alpha1.ReasonNameTaken},
 		{"offered for adoption", func(f *facts) {
 			f.existing = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AdoptAnnotation: "shop"}}}
 		}, v1alpha1.ReasonNameTaken},

@@ -64,7 +64,7 @@ func TestDialects(t *testing.T) {
 	speak := func(dialect, calico string) {
 		f.Patch(p, fmt.Sprintf(`{"spec": {"network": {"dialect": %q, "calico": %s}}}`, dialect, calico))
 	}
-	stands := func(kinds map[schema.GroupVersionKind]int) {
+	awaitKinds := func(kinds map[schema.GroupVersionKind]int) {
 		t.Helper()
 		f.AwaitReady(p, shop, bank)
 		f.Await("the policies of this dialect alone", func() string { return f.comparePolicyCounts(kinds) })
@@ -79,18 +79,18 @@ func TestDialects(t *testing.T) {
 	missing := "ClusterNetworkPolicy (policy.networking.k8s.io/v1alpha2)"
 	for _, o := range []client.Object{p, shop} {
 		if c := f.AwaitCondition(o, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed); strings.Count(c.Message, missing) != 1 {
-			t.Errorf("%T says %q; want it to name %s, once", o, c.Message, missing)
+			t.Errorf("%T has the message %q; want it to name %s, once", o, c.Message, missing)
 		}
 	}
 	if why := f.comparePolicyCounts(map[schema.GroupVersionKind]int{networkPolicy: 3 * each}); why != "" {
-		t.Errorf("what stood before does not: %s", why)
+		t.Errorf("the earlier policies changed: %s", why)
 	}
 	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.NetworkPolicyAPI); err != nil {
 		t.Fatal(err)
 	}
-	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
+	awaitKinds(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
 	speak("Calico", "{}")
-	stands(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
+	awaitKinds(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
 	f.Writes.OnWrite(nil) // this test changes the policies; the operator does not
 	t.Run("what somebody changes is put back", func(t *testing.T) {
 		guard := f.getPolicy(calicoKind, "shop", "croft-guard")
@@ -106,7 +106,7 @@ func TestDialects(t *testing.T) {
 			return ""
 		})
 		f.Delete(guard)
-		f.Await("the guard to be made anew", func() string {
+		f.Await("the guard to be created again", func() string {
 			if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
 				return err.Error()
 			}
@@ -114,18 +114,18 @@ func TestDialects(t *testing.T) {
 		})
 	})
 	speak("Calico", `{"apiGroup": "crd.projectcalico.org"}`)
-	stands(map[schema.GroupVersionKind]int{calicoStorageKind: 3 * (each + 1)})
+	awaitKinds(map[schema.GroupVersionKind]int{calicoStorageKind: 3 * (each + 1)})
 	// A network plugin reads one of Calico's two API groups, and so does netpol. No cluster
 	// changes from one to the other, so these writes are not evaluated.
 	speak("AWS", "null")
-	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, awsKind: 2})
+	awaitKinds(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, awsKind: 2})
 	f.Writes.OnWrite(watch)
 	speak("Kubernetes", "null")
-	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each})
+	awaitKinds(map[schema.GroupVersionKind]int{networkPolicy: 3 * each})
 	speak("Calico", "{}")
-	stands(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
+	awaitKinds(map[schema.GroupVersionKind]int{calicoKind: 3 * (each + 1)})
 	speak("Kubernetes", "null")
-	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each})
+	awaitKinds(map[schema.GroupVersionKind]int{networkPolicy: 3 * each})
 	mu.Lock()
 	t.Logf("judged after %d writes", judged)
 	if judged < 60 {
@@ -134,7 +134,7 @@ func TestDialects(t *testing.T) {
 	mu.Unlock()
 
 	speak("ClusterNetworkPolicy", "null")
-	stands(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
+	awaitKinds(map[schema.GroupVersionKind]int{networkPolicy: 3 * each, clusterKind: 2})
 	f.Patch(bank, `{"spec": {"deletion": "Delete"}}`)
 	f.Delete(shop)
 	f.AwaitDeletion(shop.DeepCopy())

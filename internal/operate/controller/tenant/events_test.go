@@ -26,7 +26,7 @@ func TestNews(t *testing.T) {
 		reason, note string
 	}{
 		{"an object of a wall", change("NetworkPolicy", apply.Created), "", ""},
-		{"an object that is wanted no longer", change("RoleBinding", apply.Deleted), "", ""},
+		{"an object that is no longer desired", change("RoleBinding", apply.Deleted), "", ""},
 		{"a namespace", change("Namespace", apply.Created), "NamespaceCreated", "created namespace x"},
 		{"a namespace adopted", change("Namespace", apply.Adopted), "NamespaceAdopted", "adopted namespace x, as its annotation permits"},
 		{"a namespace refused", change("Namespace", apply.Failed), "", ""},

@@ -113,14 +113,14 @@ func TestComputeStatus(t *testing.T) {
 			[]string{"shop", "shop-db"}, stalled,
 		},
 		{
-			"a namespace belongs to nobody", func(s *observation) {
+			"a namespace belongs to no tenant", func(s *observation) {
 				s.err, s.changes, s.enforced = notOwned, []apply.Change{newFailedNamespace("shop-db", notOwned)}, false
 			},
 			conditions{applied: "False NamespaceNotOwned croft adopt tenant shop", enforced: "False NamespaceNotOwned shop-db", ready: "False NamespaceNotOwned"},
 			[]string{"shop"}, stalled,
 		},
 		{
-			"a namespace belongs to nobody, and a probe of the others succeeded", func(s *observation) {
+			"a namespace belongs to no tenant, and a probe of the others succeeded", func(s *observation) {
 				s.changes = []apply.Change{newFailedNamespace("shop-db", notOwned)}
 			},
 			conditions{enforced: "False NamespaceNotOwned shop-db", ready: "False NamespaceNotOwned"},

@@ -31,10 +31,10 @@ func TestQuota(t *testing.T) {
 		{"what is given up is in force before others get it", func(f *fixture) { testLateQuota(f, &stop) }},
 		{"many clients in many namespaces", testQuotaRush},
 		{"what does not matter is not written", testQuietQuota},
-		{"nobody is let in before it is counted", testUncountedQuota},
+		{"no access before it is counted", testUncountedQuota},
 		{"one namespace, two, and one again", testQuotaNamespaces},
-		{"the quota is declared anew", testDeclaredQuota},
-		{"nobody declares one", testBuiltinQuota},
+		{"the quota is declared again", testDeclaredQuota},
+		{"no quota is declared", testBuiltinQuota},
 		// A namespace needs more than an even share.
 		{"a pod larger than the share gets what the others do not use", testLargePod},
 		{"a namespace keeps its minimum", testQuotaMinimum},
