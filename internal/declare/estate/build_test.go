@@ -322,7 +322,7 @@ func TestBuiltinQuota(t *testing.T) {
 		name, defaults, own string
 		want                int
 	}{
-		{"neither says anything", "", "", len(quota)},
+		{"neither sets a quota", "", "", len(quota)},
 		{"the platform's", "quota: {pods: 7}", "", 1},
 		{"the tenant's", "quota: {pods: 7}", "quota: {pods: 1, services: 1}", 2},
 		{"the platform lifts it", "quota: {}", "", 0},

@@ -40,7 +40,7 @@ func TestDomains(t *testing.T) {
 			fmt.Sprintf(overlap, 10, "b", 0, "*.x.org.uk", "*.down.x.org.uk", "a", 9)}},
 		{"over an own and another's", []string{"a.x.org.uk", "b.x.org.uk", "*.y.org.uk, *.x.org.uk"}, []string{
 			fmt.Sprintf(overlap, 11, "c", 1, "*.x.org.uk", "a.x.org.uk", "a", 9)}},
-		{"a refused claim is nobody's", []string{"x.org.uk", "*.org.uk", "y.org.uk"}, []string{
+		{"a refused claim belongs to no tenant", []string{"x.org.uk", "*.org.uk", "y.org.uk"}, []string{
 			fmt.Sprintf(overlap, 10, "b", 0, "*.org.uk", "x.org.uk", "a", 9)}},
 		{"the tenant domain", []string{"tenants.example.org, *.tenants.example.org, *.example.org"}, []string{
 			"croft.yaml:9: tenants.a.domains[0]: tenants.example.org contains the platform's tenantDomain tenants.example.org, which no tenant may have; name domains outside of it",
@@ -76,7 +76,7 @@ func TestDomainsInForce(t *testing.T) {
 		{"it is given up, and still in force", [3]string{"", "x.org.uk"}, [3]string{"x.org.uk", ""}, "middle"},
 		{"it was given up", [3]string{"", "x.org.uk"}, [3]string{}, ""},
 		{"a wildcard in force", [3]string{"a.x.org.uk", "", "*.x.org.uk"}, [3]string{"", "", "*.x.org.uk"}, "old"},
-		{"nobody has it yet", [3]string{"x.org.uk", "x.org.uk", "x.org.uk"}, [3]string{}, "middle young"},
+		{"no tenant has it yet", [3]string{"x.org.uk", "x.org.uk", "x.org.uk"}, [3]string{}, "middle young"},
 		{"a domain of the older tenant's own in force for two", [3]string{"x.org.uk", "x.org.uk"}, [3]string{"x.org.uk", "x.org.uk"}, "middle"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -114,19 +114,19 @@ func quoteList(list string) string {
 func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		granted, stands := newGrants(), []claim{}
+		granted, existing := newGrants(), []claim{}
 		for range 12 {
 			c := generateClaim(rnd)
 			want := false
-			for _, other := range stands {
+			for _, other := range existing {
 				want = want || other.tenant.Name != c.tenant.Name && haveOverlap(c, other)
 			}
 			if _, got := granted.findOverlap(c); got != want {
-				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.tenant.Name, stands, got)
+				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.tenant.Name, existing, got)
 			}
 			if !want {
 				granted.add(c)
-				stands = append(stands, c)
+				existing = append(existing, c)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ tenants:
 		warned  string
 		nextEnd time.Time
 	}{
-		{"nobody says when", time.Time{}, "devs night all", "", end.Add(-30 * time.Minute)},
+		{"no time is known", time.Time{}, "devs night all", "", end.Add(-30 * time.Minute)},
 		{"before", end.Add(-time.Hour), "devs night all", "", end.Add(-30 * time.Minute)},
 		{"between", end.Add(-time.Second), "devs all", "croft.yaml:13: tenants.shop.access[1].until: warning: this access expired at 2026-11-30T23:30:00Z; remove the entry, or write a later time", end},
 		{"at the end", end, "all", "croft.yaml:12: tenants.shop.access[0].until: warning: this access expired at 2026-12-01T00:00:00Z", time.Time{}},

@@ -86,7 +86,7 @@ func TestBuildRefuses(t *testing.T) {
 			"croft.yaml:8: pools.jobs.tags[\"kubernetes.io/cluster/demo\"]: the tag kubernetes.io/cluster/demo is reserved for the cluster; choose another",
 			"croft.yaml:8: pools.jobs.tags[\"team/x\"]: \"team/x\" cannot be kept on nodes without a cloud; write at most 63 letters, digits, '-', '_' and '.'",
 			"croft.yaml:9: pools.apps.tags[\"karpenter.sh/nodepool\"]: the tag karpenter.sh/nodepool is reserved for Karpenter; choose another"}},
-		{"a pool nobody can use", "pools:\n" +
+		{"a pool without possible instances", "pools:\n" +
 			"  a: {instances: {requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}}\n" +
 			"  b: {instances: {instanceTypes: [m5.large], requirements: [{key: node.kubernetes.io/instance-type, operator: NotIn, values: [m5.large]}]}}\n" +
 			"  c: {instances: {requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [\"8\"]}, {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: [\"9\"]}]}}\n" +
@@ -214,7 +214,7 @@ func TestBuildRefuses(t *testing.T) {
 			"  b: {sbr: true, zones: [{zone: x, subnet: t, cidr: 10.1.0.0/24, podCIDR: 10.1.0.32/27}]}\n", []string{
 			"croft.yaml:8: secondaryNetworks.a.zones[0].gateway: routes lead to the zone's gateway; set it, in a VPC to the first address of the subnet",
 			"croft.yaml:9: secondaryNetworks.b.zones[0].gateway: the routing table of sbr leads to the zone's gateway; set it, in a VPC to the first address of the subnet"}},
-		{"a pool that waits for nobody", "pools: {jobs: {secondaryNetworks: [a], waitForNetworks: true}}\n" +
+		{"a pool that would wait for ever", "pools: {jobs: {secondaryNetworks: [a], waitForNetworks: true}}\n" +
 			"secondaryNetworks:\n  a: {zones: [{zone: x, subnet: s, cidr: 10.0.0.0/24, podCIDR: 10.0.0.32/27}]}\n", []string{
 			"croft.yaml:7: pools.jobs.waitForNetworks: croft attaches interfaces where nodeClass is aws; elsewhere nodes would wait for ever: leave it out"}},
 		{"prefixes that do not fit", "secondaryNetworks:\n" +

@@ -53,7 +53,7 @@ func TestMayRequest(t *testing.T) {
 			t.Errorf("%s asks for %s: %s %s", test.tenant, test.name, reason, why)
 		}
 		if strings.Contains(why, "tenant shop-ci") {
-			t.Errorf("%s asks for %s, and is told who is a tenant: %s", test.tenant, test.name, why)
+			t.Errorf("%s asks for %s, and the message names another tenant: %s", test.tenant, test.name, why)
 		}
 	}
 }
@@ -90,7 +90,7 @@ tenants:
 		{"twice", []request{{anchor: "shop", name: "shop-a", tenant: "shop"}, {anchor: "shop-db", name: "shop-a", tenant: "shop"}}, "shop shop-db shop-a", "bank", ""},
 		{"in another's namespace", []request{{anchor: "bank", name: "shop-a", tenant: "shop"}}, "shop shop-db", "bank", ""},
 		{"in a requested namespace", []request{{anchor: "shop", name: "shop-a", tenant: "shop"}, {anchor: "shop-a", name: "shop-b", tenant: "shop"}}, "shop shop-db shop-a", "bank", ""},
-		{"in nobody's namespace", []request{{anchor: "lost", name: "shop-a", tenant: "shop"}}, "shop shop-db", "bank", ""},
+		{"in no tenant's namespace", []request{{anchor: "lost", name: "shop-a", tenant: "shop"}}, "shop shop-db", "bank", ""},
 		{"to a tenant that was", []request{{anchor: "shop", name: "old-a", tenant: "old"}}, "shop shop-db", "bank", ""},
 		{"what is declared by now", []request{{anchor: "shop", name: "shop-db", tenant: "shop"}}, "shop shop-db", "bank", ""},
 		{"what another declares later", []request{{anchor: "shop", name: "bank", tenant: "shop"}}, "shop shop-db bank", "", "tenants.bank: namespace bank belongs to tenant shop"},
