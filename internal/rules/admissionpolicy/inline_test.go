@@ -54,7 +54,7 @@ func TestInlined(t *testing.T) {
 			[]Variable{{"c", "has(object.a.b) ? object.a.c : {}"}},
 			Rule{Expression: `"k" in (has(object.a.b) ? object.a.b : {}) && "k" in variables.c && "l" in (has(object.a.b) ? object.a.b : {}) && "l" in variables.c`},
 		},
-		"what nobody reads is left out": {[]Variable{{"a", "object.a + 1"}}, Rule{Expression: "true"}, nil, Rule{Expression: "true"}},
+		"an unused variable is left out": {[]Variable{{"a", "object.a + 1"}}, Rule{Expression: "true"}, nil, Rule{Expression: "true"}},
 	} {
 		left, rules := inlineVariables(c.variables, []Rule{c.rule}, 2)
 		if len(left) != len(c.left) || len(left) > 0 && !equality.Semantic.DeepEqual(left, c.left) {

@@ -34,7 +34,7 @@ func TestEnforced(t *testing.T) {
 		pods     int
 		wantText string // empty if it is enforced
 	}{
-		"nobody has reported": {object: assign + "metadata: {name: a, generation: 1}", wantText: "Assign/a: no pod of Gatekeeper"},
+		"no pod has reported": {object: assign + "metadata: {name: a, generation: 1}", wantText: "Assign/a: no pod of Gatekeeper"},
 		"a mutator": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook, webhook]}",
 			pods:   1,
@@ -56,7 +56,7 @@ func TestEnforced(t *testing.T) {
   - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}`,
 			pods: 1,
 		},
-		"an old release does not say what its pods do": {
+		"an old release does not report what its pods do": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2}",
 			pods:   1,
 		},
@@ -64,7 +64,7 @@ func TestEnforced(t *testing.T) {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: false, observedGeneration: 1, operations: [mutation-webhook], errors: [{type: ErrConflictingSchema, message: with another}]}",
 			pods:   1, wantText: "one reports: ErrConflictingSchema: with another",
 		},
-		"not enforced, and nobody says why": {
+		"not enforced, without a reason": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, observedGeneration: 2, operations: [mutation-webhook]}",
 			pods:   1, wantText: "does not enforce it yet",
 		},
@@ -135,7 +135,7 @@ func FuzzStatus(f *testing.F) {
 			t.Skip()
 		}
 		if e := ReadEnforcement(u); e.IsEnforced() && len(e.Webhooks) == 0 {
-			t.Errorf("enforced by nobody: %s", text)
+			t.Errorf("enforced without a webhook: %s", text)
 		}
 		_, _ = ParseExclusions(u)
 	})
