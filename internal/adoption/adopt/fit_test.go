@@ -31,7 +31,7 @@ func TestMisfit(t *testing.T) {
 		"another pool, which croft puts": {"{nodeSelector: {KEY: other}}", ""},
 		"spot alone":                     {required("[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}]"), "spot"},
 		"spot or on demand":              {required("[{matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}, {matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]}]"), ""},
-		"not a label that nobody has":    {required("[{matchExpressions: [{key: team, operator: DoesNotExist}]}]"), ""},
+		"not a label that no node has":   {required("[{matchExpressions: [{key: team, operator: DoesNotExist}]}]"), ""},
 		"spot rather":                    {"{affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}}]}}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestMisfit(t *testing.T) {
 			before := pod.DeepCopy()
 			got := a.explainMisfit(&pod, "apps")
 			if (got == "") != (test.wantText == "") || !strings.Contains(got, test.wantText) {
-				t.Errorf("says %q, want %q", got, test.wantText)
+				t.Errorf("got %q, want %q", got, test.wantText)
 			}
 			if before.String() != pod.String() {
 				t.Error("the pod itself was changed")

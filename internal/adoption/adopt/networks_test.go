@@ -85,7 +85,7 @@ func TestJudgeNetworkPolicy(t *testing.T) {
 		"the internet":             {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", true},
 		"everybody comes in":       {"{podSelector: {}, ingress: [{}]}", false},
 		"every namespace comes in": {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {}}]}]}", false},
-		"a namespace of nobody's":  {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: bank}}}]}]}", false},
+		"a namespace of no tenant": {"{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: bank}}}]}]}", false},
 		"addresses come in":        {"{podSelector: {}, ingress: [{from: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}", false},
 		"everywhere, metadata too": {"{podSelector: {}, policyTypes: [Egress], egress: [{}]}", false},
 		"the metadata address":     {"{podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 169.254.169.254/32}}]}]}", false},
@@ -195,7 +195,7 @@ func TestChanges(t *testing.T) {
 		policies []client.Object
 		ends     []Traffic
 	}{
-		"nothing stood there": {nil, all},
+		"nothing existed": {nil, all},
 		// A Calico policy denies the sources that it does not allow.
 		"nothing came in by Calico's":      {[]client.Object{calicoDeny}, all[3:]},
 		"nothing came in":                  {[]client.Object{parseTypedPolicy(t, "{podSelector: {}, policyTypes: [Ingress]}")}, all[3:]},

@@ -31,7 +31,7 @@ func TestJudge(t *testing.T) {
 		silent bool
 	}{
 		"a group that the tenant names":      {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: User, name: jane}]"), true, false},
-		"a group that nobody named":          {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: Group, name: visitors}]"), false, false},
+		"an undeclared group":                {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: Group, name: visitors}]"), false, false},
 		"a user of the name of a group":      {a.compareBinding, binding("[{kind: User, name: shoppers}]"), false, false},
 		"a service account among people":     {a.compareBinding, binding("[{kind: Group, name: shoppers}, {kind: ServiceAccount, name: ci, namespace: shop}]"), false, false},
 		"service accounts alone":             {a.compareBinding, binding("[{kind: ServiceAccount, name: ci, namespace: shop}]"), false, true},
@@ -117,7 +117,7 @@ func TestQuarrels(t *testing.T) {
 	key := a.estate.Platform.NodePoolKey
 	without, with := assign("[{key: team, operator: Exists}]"), assign("[{key: "+key+", operator: Equal, value: apps}]")
 	if why := a.explainConflict(without); why != "" {
-		t.Errorf("nobody else mutates where croft places pods natively: %s", why)
+		t.Errorf("a conflict of mutators where croft places pods natively: %s", why)
 	}
 	a.estate.Platform.Placement = "Gatekeeper"
 	if a.explainConflict(without) == "" {

@@ -14,7 +14,7 @@ import (
 type want struct {
 	outcome source.Outcome
 	field   string
-	says    string
+	message string
 }
 
 // row is one row of a mapping: the input, the expected parts of croft.yaml or the node classes,
@@ -54,25 +54,25 @@ func (r row) checkMapping(t *testing.T) {
 	}
 	for _, w := range r.findings {
 		if !slices.ContainsFunc(result.Findings, func(f source.Finding) bool {
-			return f.Outcome == w.outcome && strings.HasSuffix(f.Object+" "+f.Field, w.field) && strings.Contains(f.Message+strings.Join(f.To, " "), w.says)
+			return f.Outcome == w.outcome && strings.HasSuffix(f.Object+" "+f.Field, w.field) && strings.Contains(f.Message+strings.Join(f.To, " "), w.message)
 		}) {
-			t.Errorf("nothing says that %s is %s: %q\n%s", w.field, w.outcome, w.says, result.Markdown())
+			t.Errorf("no finding that %s is %s: %q\n%s", w.field, w.outcome, w.message, result.Markdown())
 		}
 	}
-	var told []string
+	var messages []string
 	for _, p := range result.Problems {
-		told = append(told, p.Error())
+		messages = append(messages, p.Error())
 	}
 	for _, text := range r.problems {
-		if !slices.ContainsFunc(told, func(line string) bool { return strings.Contains(line, text) }) {
-			t.Errorf("no problem says %q, only:\n%s", text, strings.Join(told, "\n"))
+		if !slices.ContainsFunc(messages, func(line string) bool { return strings.Contains(line, text) }) {
+			t.Errorf("no problem contains %q, only:\n%s", text, strings.Join(messages, "\n"))
 		}
 	}
 	if len(r.problems) > 0 {
 		return
 	}
-	if len(told) > 0 {
-		t.Errorf("there are problems:\n%s", strings.Join(told, "\n"))
+	if len(messages) > 0 {
+		t.Errorf("there are problems:\n%s", strings.Join(messages, "\n"))
 	}
 	if err := result.File.Problems().Err(); err != nil {
 		t.Errorf("croft check refuses croft.yaml: %v", err)
@@ -138,7 +138,7 @@ func TestProvisioners(t *testing.T) {
 		"a wrong limit":                     {read: buildInlineProvisioner("limits: {resources: {cpu: lots}}"), problems: []string{`read.yaml:12: Provisioner/jobs: spec.limits.resources.cpu: "lots" is not a quantity`}},
 		"startup taints":                    {read: buildInlineProvisioner("startupTaints: [{key: cilium, effect: NoSchedule}]"), gives: []string{`"startupTaints":[{"effect":"NoSchedule","key":"cilium"}]`}, findings: []want{{source.Kept, "spec.startupTaints[0]", "pools.jobs.startupTaints"}}},
 		"node annotations":                  {read: buildInlineProvisioner("annotations: {karpenter.sh/do-not-consolidate: \"true\"}"), gives: []string{`"budgets":[{"nodes":"10%"},{"nodes":"0","reasons":["Underutilized"]}]`}, findings: []want{{source.Kept, `spec.annotations["karpenter.sh/do-not-consolidate"]`, "budget"}}},
-		"a field that nobody knows":         {read: buildInlineProvisioner("turbo: {level: 11}"), findings: []want{{source.NotKept, "spec.turbo.level", "does not know this field"}}},
+		"an unknown field":                  {read: buildInlineProvisioner("turbo: {level: 11}"), findings: []want{{source.NotKept, "spec.turbo.level", "does not know this field"}}},
 		"another taint": {read: strings.Replace(provisioner, "taints: [", "taints: [{key: gpu, value: \"yes\", effect: NoSchedule}, ", 1),
 			findings: []want{{source.NotKept, "spec.taints[0]", "only the taint of their pool"}, {source.Changed, "spec.taints[1].effect", "NoExecute"}}, problems: []string{"spec.taints[0]: a Pool's nodes have only the taint node-pool"}},
 		"other labels": {read: strings.Replace(provisioner, "labels: {", "labels: {team: shop, example.org/cost-code: org1, ", 1),
@@ -154,7 +154,7 @@ func TestProvisioners(t *testing.T) {
 
 func TestNodeTemplates(t *testing.T) {
 	for name, r := range map[string]row{
-		"all that croft.yaml can say": {read: buildSharedProvisioner(selectors + "tags: {Team: shop, CostCode: org1}"),
+		"all that croft.yaml supports": {read: buildSharedProvisioner(selectors + "tags: {Team: shop, CostCode: org1}"),
 			gives:    []string{`"nodeClass":{"aws":{"amiAlias":"al2023@latest","instanceProfile":"nodes"}}`, `"tags":{"Team":"shop"}`, `"costCode":"org1"`, `"clusterName":"demo"`},
 			findings: []want{{source.Changed, "spec.amiFamily", "Amazon Linux 2"}, {source.Changed, "spec.metadataOptions", "hops"}}},
 		"discovery of another tag": {read: buildSharedProvisioner("subnetSelector: {Name: \"*private*\"}\nsecurityGroupSelector: {Name: \"*private*\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
@@ -165,12 +165,12 @@ func TestNodeTemplates(t *testing.T) {
 			findings: []want{{source.Changed, "spec.blockDeviceMappings[0].ebs.encrypted", "croft sets true"}, {source.Changed, "spec.blockDeviceMappings[0].ebs.volumeType", "gp2"},
 				{source.Kept, "spec.blockDeviceMappings", "nodeClass.aws.blockDeviceMappings"}}},
 		"public addresses": {read: buildSharedProvisioner(selectors), findings: []want{{source.Changed, "spec.associatePublicIPAddress", "croft sets false"}}},
-		"more than croft.yaml can say": {read: buildSharedProvisioner(selectors + "context: reserved"),
+		"more than croft.yaml supports": {read: buildSharedProvisioner(selectors + "context: reserved"),
 			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"context":"reserved"`,
 				`"httpPutResponseHopLimit":2`, `"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"demo"}}]`, `"amiSelectorTerms":[{"alias":"al2023@latest"}]`}},
 		"a value that croft check refuses": {read: buildSharedProvisioner(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100}}]"),
 			gives: []string{`"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}`, `"volumeSize":100`}},
-		"hops that were said stay": {read: buildSharedProvisioner(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
+		"hops that were set stay": {read: buildSharedProvisioner(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
 		"a list of ids": {read: buildSharedProvisioner("subnetSelector: {aws-ids: \"subnet-1,subnet-2\"}\nsecurityGroupSelector: {\"aws::ids\": \"sg-1, sg-2\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
 			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"},{"id":"subnet-2"}]`, `"securityGroupSelectorTerms":[{"id":"sg-1"},{"id":"sg-2"}]`}},
 		"ids and tags never together": {read: buildSharedProvisioner("subnetSelector: {aws-ids: subnet-1, Name: private}\nsecurityGroupSelector: {a: b}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
@@ -192,11 +192,11 @@ func TestNodeTemplates(t *testing.T) {
 				strings.ReplaceAll(strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives:    []string{`"kubelet":{"maxPods":20}`, `"nodeClass":{"aws":{"kubelet":{"maxPods":50}}}`},
 			findings: []want{{source.Kept, "spec.instanceProfile", "platform.nodeClass.aws.instanceProfile"}, {source.Kept, "kubeletConfiguration.maxPods", "pools.apps.nodeClass.aws.kubelet.maxPods"}}},
-		"two kubelets on one that croft cannot say": {
+		"two kubelets on one that croft does not support": {
 			read: strings.Replace(buildSharedProvisioner(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},
-		"what one pool says and another does not": {
+		"what one pool sets and another does not": {
 			read: strings.Replace(buildSharedProvisioner(selectors), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.ReplaceAll(provisioner, "name: jobs", "name: apps"), "instanceProfile: nodes", "instanceProfile: nodes\n    userData: echo"),
 			gives: []string{`"platform":{"clusterName":"demo","nodeClass":{"aws":{}}`, `"kubelet":{"maxPods":20}`, `"userData":"echo"`}},
@@ -273,12 +273,12 @@ func TestNodePools(t *testing.T) {
 		"a field that somebody gave to croft's class": {read: strings.Replace(nodePool, "name: default", "name: jobs", 1) +
 			"---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: jobs, labels: {croft.dev/pool: jobs}}\nspec: {role: nodes, context: mine, userData: x}\n", options: named,
 			gives: []string{`"nodeClass":{"aws":{"role":"nodes","userData":"x"}}`}, findings: []want{{source.NotKept, "spec.context", "nodeClass.ref"}}},
-		"a node class that stands": {read: nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {role: nodes}\n", options: named, findings: []want{{source.Kept, "EC2NodeClass/default ", "stays as it is"}}},
-		"the platform's own":       {read: open + pools, options: named, findings: []want{{source.Other, "NodePool/open ", "belongs to the platform"}}, not: []string{"open"}},
-		"no tie, but a tenant":     {read: open + pools + strings.ReplaceAll(onJobs, "node-pool: jobs", "node-pool: open"), options: named, findings: []want{{source.Changed, "NodePool/open spec.template.spec.taints", "lack the label or the taint"}}, gives: []string{`"shop":{"pool":"open"}`}},
-		"a Provisioner beside":     {read: nodePool + "---" + provisioner, options: named, problems: []string{"NodePool/jobs: Provisioner/jobs at read.yaml:"}},
-		"simulated":                {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.kwok.sh, kind: KWOKNodeClass", 1), options: named, gives: []string{`"nodeClass":{"kwok":{}}`}},
-		"another cloud":            {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.azure.com, kind: AKSNodeClass", 1), options: named, gives: []string{`"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`}},
+		"an existing node class": {read: nodePool + "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {role: nodes}\n", options: named, findings: []want{{source.Kept, "EC2NodeClass/default ", "stays as it is"}}},
+		"the platform's own":     {read: open + pools, options: named, findings: []want{{source.Other, "NodePool/open ", "belongs to the platform"}}, not: []string{"open"}},
+		"no tie, but a tenant":   {read: open + pools + strings.ReplaceAll(onJobs, "node-pool: jobs", "node-pool: open"), options: named, findings: []want{{source.Changed, "NodePool/open spec.template.spec.taints", "lack the label or the taint"}}, gives: []string{`"shop":{"pool":"open"}`}},
+		"a Provisioner as well":  {read: nodePool + "---" + provisioner, options: named, problems: []string{"NodePool/jobs: Provisioner/jobs at read.yaml:"}},
+		"simulated":              {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.kwok.sh, kind: KWOKNodeClass", 1), options: named, gives: []string{`"nodeClass":{"kwok":{}}`}},
+		"another cloud":          {read: strings.Replace(nodePool, "group: karpenter.k8s.aws, kind: EC2NodeClass", "group: karpenter.azure.com, kind: AKSNodeClass", 1), options: named, gives: []string{`"ref":{"group":"karpenter.azure.com","kind":"AKSNodeClass","name":"default"}`}},
 	} {
 		t.Run(name, r.checkMapping)
 	}
