@@ -155,7 +155,7 @@ func TestControllerIsNotMore(t *testing.T) {
 	statements := here.Resolve(ControllerRights(buildEstate(t, everything)))
 	for name, r := range map[string]Request{
 		"another cluster's instance":            {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, foreign},
-		"an instance that nobody tagged":        {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, nil},
+		"an instance without tags":              {"ec2:TerminateInstances", []string{arn + "instance/i-1"}, nil},
 		"an instance in another region":         {"ec2:TerminateInstances", []string{"arn:aws:ec2:us-east-1:123456789012:instance/i-1"}, standsAs},
 		"to look into another region":           {"ec2:DescribeInstances", nil, makeTags("aws:RequestedRegion", "us-east-1")},
 		"another cluster's launch template":     {"ec2:RunInstances", []string{arn + "launch-template/lt-1"}, foreign},
