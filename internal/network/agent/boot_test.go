@@ -110,7 +110,7 @@ func TestTellBoot(t *testing.T) {
 		"a node that is not Ready": {func(n *corev1.Node, _ *Agent, _ *patches) {
 			n.Status.Conditions[0].Status = corev1.ConditionFalse
 		}, 3, 0, 0},
-		"it was told before": {func(n *corev1.Node, _ *Agent, _ *patches) {
+		"it was reported before": {func(n *corev1.Node, _ *Agent, _ *patches) {
 			n.Annotations = map[string]string{v1alpha1.BootAnnotation: "{}"}
 		}, 3, 0, 0},
 		"a journal that may not be read": {func(_ *corev1.Node, a *Agent, _ *patches) { a.Boot = nil }, 3, 0, 0},

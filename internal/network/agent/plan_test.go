@@ -41,7 +41,7 @@ func TestMake(t *testing.T) {
 		"an interface that is in a pod": {func(s *State) {
 			s.Links, s.WasReady = s.Links[:3], true
 		}, "", ""},
-		"an interface that stays, and is gone": {func(s *State) {
+		"a kept interface that is missing": {func(s *State) {
 			s.Links, s.WasReady = append(s.Links[:2:2], s.Links[3]), true
 		}, "", "n3 (" + mac3 + ")"},
 		"a name that another has": {func(s *State) {

@@ -55,7 +55,7 @@ func TestMake(t *testing.T) {
 		"an instance that the cloud does not show yet": {func(s *State) { s.Phases = nil }, "", 1},
 		"a claim that is not launched":                 {func(s *State) { s.Claims[0].Instance = "" }, "", 0},
 		"a pool without networks":                      {func(s *State) { s.Claims[0].Pool = "plain" }, "", 0},
-		"a pool that is nobody's":                      {func(s *State) { s.Claims[0].Pool = "other" }, "", 0},
+		"a pool that is not declared":                  {func(s *State) { s.Claims[0].Pool = "other" }, "", 0},
 		"an instance that does not run yet": {func(s *State) {
 			s.Phases["i-1"] = Starting
 			s.Interfaces = []Interface{newInterface("eni-1", "u1", "n3"), newInterface("eni-2", "u1", "n6")}
@@ -91,14 +91,14 @@ func TestMake(t *testing.T) {
 			s.Phases["i-1"] = Ended
 			s.Interfaces = []Interface{newInterface("eni-2", "u1", "n6")}
 		}, "delete eni-2", 0},
-		"the claim is gone, a moment ago": {func(s *State) {
+		"the claim was deleted a moment ago": {func(s *State) {
 			s.Claims, s.Interfaces = nil, []Interface{newInterface("eni-1", "u1", "n3")}
 		}, "", 0},
-		"the claim is gone, for long": {func(s *State) {
+		"the claim was deleted long ago": {func(s *State) {
 			s.Claims, s.Interfaces = nil, []Interface{newInterface("eni-1", "u1", "n3")}
 			s.Orphans = map[string]time.Time{"eni-1": epoch.Add(-grace)}
 		}, "delete eni-1", 0},
-		"the claim is gone, the instance is not": {func(s *State) {
+		"the claim is deleted, the instance is not": {func(s *State) {
 			n := newAttached("eni-1", "u1", "n3", "i-1", 1)
 			n.Attachment.DeleteOnTermination = false
 			s.Claims, s.Interfaces = nil, []Interface{n}
@@ -120,7 +120,7 @@ func TestMake(t *testing.T) {
 			s.Interfaces, s.Orphans = []Interface{n, {ID: "eni-2"}}, map[string]time.Time{"eni-1": epoch.Add(-grace), "eni-2": epoch.Add(-grace)}
 		}, "", 0},
 		"an instance type with too few interfaces": {func(s *State) { s.Claims[0].InstanceType = "t3.micro" }, ReasonTooManyNetworks, 0},
-		"an instance type that nobody knows":       {func(s *State) { s.Claims[0].InstanceType = "x9.large" }, "create telco-1/n3, create telco-1/n6", 1},
+		"an unknown instance type":                 {func(s *State) { s.Claims[0].InstanceType = "x9.large" }, "create telco-1/n3, create telco-1/n6", 1},
 		"a zone that a network is not in": {func(s *State) {
 			s.Networks[1].Spec.Zones = s.Networks[1].Spec.Zones[1:]
 			s.Interfaces = []Interface{newAttached("eni-1", "u1", "n3", "i-1", 1)}
@@ -134,7 +134,7 @@ func TestMake(t *testing.T) {
 			test.change(s)
 			p := MakePlan(s)
 			if got := p.String(); got != test.want || len(p.Waiting) != test.waiting {
-				t.Errorf("%q, and %d are waiting; wanted %q, %d", got, len(p.Waiting), test.want, test.waiting)
+				t.Errorf("%q, and %d are waiting; want %q, %d", got, len(p.Waiting), test.want, test.waiting)
 			}
 			if p.Empty() != (len(p.Create)+len(p.Attach)+len(p.Change)+len(p.Delete) == 0) {
 				t.Error("Empty is wrong")
