@@ -26,7 +26,7 @@ func TestBy(t *testing.T) {
 		"below the name":           {corev1.Event{ReportingController: "karpenter/x"}, false},
 		"a shorter name":           {old("karpente"), false},
 		"in capitals":              {old("Karpenter"), false},
-		"nobody":                   {corev1.Event{}, false},
+		"no source":                {corev1.Event{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := events.IsWrittenBy(&c.event, "default-scheduler", "karpenter"); got != c.want {

@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 		"networks hold pods too":               {"{" + blue + ", egress: [{action: Deny, to: [{networks: [0.0.0.0/0]}]}]}", between, tier.Egress, tier.Yes, tier.Deny},
 		"a domain may be an address":           {"{" + blue + ", egress: [{action: Accept, to: [{domainNames: [\"*.example.org\"]}]}]}", toMetadata, tier.Egress, tier.Yes, tier.Allow},
 		"a node may be, but is not denied":     {"{" + blue + ", egress: [{action: Deny, to: [{nodes: {}}]}]}", toMetadata, tier.Egress, tier.Yes, ""},
-		"a peer that nobody knows accepts no":  {"{" + blue + ", egress: [{action: Accept, to: [{planets: {}}]}]}", toMetadata, tier.Egress, tier.Yes, ""},
+		"an unknown peer accepts no":           {"{" + blue + ", egress: [{action: Accept, to: [{planets: {}}]}]}", toMetadata, tier.Egress, tier.Yes, ""},
 		"and denies all":                       {"{" + blue + ", egress: [{action: Deny, to: [{planets: {}}]}]}", toMetadata, tier.Egress, tier.Yes, tier.Deny},
 		"a port":                               {"{" + red + ", ingress: [{action: Deny, from: " + everybody + ", protocols: [{tcp: {destinationPort: {number: 80}}}]}]}", between, tier.Ingress, tier.Yes, tier.Deny},
 		"another port":                         {"{" + red + ", ingress: [{action: Deny, from: " + everybody + ", protocols: [{tcp: {destinationPort: {number: 81}}}]}]}", between, tier.Ingress, tier.Yes, ""},
