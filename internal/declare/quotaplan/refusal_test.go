@@ -23,7 +23,7 @@ func TestParseRefusal(t *testing.T) {
 		{"another quota", `Error creating: pods "a" is forbidden: exceeded quota: mine, requested: pods=1, used: pods=1, limited: pods=1`, nil},
 		{"something else", `Error creating: pods "a" is forbidden: no`, nil},
 		{"below zero", pod + "requested: pods=-1, used: pods=1, limited: pods=1", nil},
-		{"an exponent that nobody can compute with", pod + "requested: pods=1e999999999, used: pods=1, limited: pods=1", nil},
+		{"an exponent that is too large", pod + "requested: pods=1e999999999, used: pods=1, limited: pods=1", nil},
 		{"no number", pod + "requested: pods=many, used: pods=1, limited: pods=1", nil},
 		{"not what is used", pod + "requested: pods=1, used: services=1, limited: pods=1", nil},
 		{"too long", strings.Repeat(" ", 5000) + pod + "requested: pods=1, used: pods=1, limited: pods=1", nil},

@@ -120,13 +120,13 @@ func TestExceptions(t *testing.T) {
 					exceptions++
 				}
 				if got := policy.Annotations[admissionpolicy.ExceptionAnnotation+asked.Rule]; got != want {
-					t.Errorf("%s, rule %s: the exception is %q, the message tells of %q", policy.Name, asked.Rule, got, want)
+					t.Errorf("%s, rule %s: the exception is %q, the message names %q", policy.Name, asked.Rule, got, want)
 				}
 			}
 		}
 	}
 	if exceptions == 0 {
-		t.Error("no message tells of a field")
+		t.Error("no message names a field")
 	}
 }
 
