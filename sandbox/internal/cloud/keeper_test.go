@@ -403,7 +403,7 @@ func testKilledKeeper(t *testing.T, r *rand.Rand) {
 			k := &killer{Writer: a, kill: cancel}
 			k.left.Store(1 + r.Int64N(4))
 			n.keeper = interfaces.NewKeeper(a, mortal{k}, n.clock, graced)
-			_, _ = n.keeper.Pass(ctx, n.desired) // whatever it says, nobody is there to hear it
+			_, _ = n.keeper.Pass(ctx, n.desired) // the result is lost with the process
 			n.restartKeeper()
 		case 1: // an instance dies within the pass, and its claim goes at once or later
 			n.deaths.terminateAfter(1+r.Int64N(4), r.IntN(2) == 0)
