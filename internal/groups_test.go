@@ -89,7 +89,7 @@ func readAllowed(t *testing.T, group string) []string {
 			return nil
 		}
 	}
-	t.Fatalf("internal/%s: no package comment says \"It may import: …\" or \"It imports no other group.\"", group)
+	t.Fatalf("internal/%s: no package comment has \"It may import: …\" or \"It imports no other group.\"", group)
 	return nil
 }
 

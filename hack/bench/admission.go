@@ -99,9 +99,9 @@ func listPodKinds(all bool) []podKind {
 	return kinds
 }
 
-func (s *admissionSamples) makeComparison(beside string) comparison {
+func (s *admissionSamples) makeComparison(reference string) comparison {
 	what := "compared with a namespace without rules"
-	if beside == countedNamespace {
+	if reference == countedNamespace {
 		what = "compared with a namespace with the same ResourceQuota only"
 	}
 	croft, plain := samples.Median(s.Croft), samples.Median(s.Alternative)

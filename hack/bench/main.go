@@ -178,13 +178,13 @@ func chooseMeasurements(only string) ([]measurement, error) {
 		return measurements, nil
 	}
 	all := slices.Concat(measurements, onRequest)
-	wanted := strings.Split(only, ",")
-	for _, name := range wanted {
+	chosen := strings.Split(only, ",")
+	for _, name := range chosen {
 		if !slices.Contains(listNames(all), name) {
 			return nil, fmt.Errorf("-only: there is no measurement %q: choose from %s", name, strings.Join(listNames(all), ", "))
 		}
 	}
-	return slices.DeleteFunc(all, func(m measurement) bool { return !slices.Contains(wanted, m.name) }), nil
+	return slices.DeleteFunc(all, func(m measurement) bool { return !slices.Contains(chosen, m.name) }), nil
 }
 
 func listNames(all []measurement) []string {

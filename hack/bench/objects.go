@@ -163,17 +163,17 @@ type awaited struct {
 func isPresent(client.Object) bool { return true }
 
 // follow makes a change and waits until all namespaces have the objects.
-func (o *objectsBench) follow(ctx context.Context, resources []string, change func() error, wanted ...awaited) (w work, err error) {
+func (o *objectsBench) follow(ctx context.Context, resources []string, change func() error, expected ...awaited) (w work, err error) {
 	operator, writes, err := o.countRequests(ctx, resources)
 	if err != nil {
 		return w, err
 	}
-	took := make([][]float64, len(wanted))
+	took := make([][]float64, len(expected))
 	limited, cancel := context.WithTimeout(ctx, spreadTimeout)
 	defer cancel()
 	group, limited := errgroup.WithContext(limited)
 	changed := make(chan time.Time)
-	for i, a := range wanted {
+	for i, a := range expected {
 		// Watches start before the change, and first report the existing objects.
 		events, err := o.client.Watch(limited, a.list, client.MatchingFields{"metadata.name": a.name}, client.MatchingLabels{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy})
 		if err != nil {
@@ -194,7 +194,7 @@ func (o *objectsBench) follow(ctx context.Context, resources []string, change fu
 	if err := change(); err != nil {
 		return w, err
 	}
-	for range wanted {
+	for range expected {
 		select {
 		case changed <- start:
 		case <-limited.Done():

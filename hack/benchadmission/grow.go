@@ -178,18 +178,18 @@ var statuses = []struct{ kind, label string }{
 
 // awaitIngested waits until Gatekeeper reports that it enforces all of the objects.
 func (c *comparison) awaitIngested(ctx context.Context, objects []*unstructured.Unstructured) error {
-	wanted := map[string]int{}
+	counts := map[string]int{}
 	for _, o := range objects {
 		if o.GetNamespace() == "" && o.GetKind() != "Namespace" {
-			wanted[o.GetKind()]++
+			counts[o.GetKind()]++
 		}
 	}
-	if len(wanted) == 0 {
+	if len(counts) == 0 {
 		return nil
 	}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, ingestPatience, true, func(ctx context.Context) (bool, error) {
-		last = c.checkIngested(ctx, wanted)
+		last = c.checkIngested(ctx, counts)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *comparison) awaitIngested(ctx context.Context, objects []*unstructured.
 }
 
 // checkIngested returns an error if Gatekeeper does not enforce all objects yet.
-func (c *comparison) checkIngested(ctx context.Context, wanted map[string]int) error {
+func (c *comparison) checkIngested(ctx context.Context, counts map[string]int) error {
 	enforced := map[string]int{}
 	for _, status := range statuses {
 		list := &unstructured.UnstructuredList{}
@@ -213,7 +213,7 @@ func (c *comparison) checkIngested(ctx context.Context, wanted map[string]int) e
 			}
 		}
 	}
-	for kind, number := range wanted {
+	for kind, number := range counts {
 		if enforced[kind] < number {
 			return fmt.Errorf("only %d of %d %s are enforced", enforced[kind], number, kind)
 		}

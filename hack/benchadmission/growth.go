@@ -52,7 +52,7 @@ func measureGrowth(ctx context.Context, o options) (all []growthResult, err erro
 		if err := many.growLines(ctx, size, many.lines...); err != nil {
 			return nil, fmt.Errorf("%d tenants: %w", size, err)
 		}
-		printProgress("%s, %d tenants beside %d: %d rounds", native, size, o.sizes[0], o.rounds)
+		printProgress("%s, %d tenants compared with %d: %d rounds", native, size, o.sizes[0], o.rounds)
 		found, err := runInTurns(ctx, o.rounds, slices.Concat(few.lines, many.lines))
 		if err != nil {
 			return nil, fmt.Errorf("%d tenants: %w", size, err)

@@ -14,7 +14,7 @@ import (
 	"croft.dev/croft/hack/internal/machine"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // makeReport returns an example report: native adds 1 ms for any number of tenants, and croft on
 // Gatekeeper adds more with each of them.
@@ -96,8 +96,8 @@ func TestVerdicts(t *testing.T) {
 	slower(&grows.Growth[3].Many[1], 0.1)
 	dearer := makeReport()
 	slower(&dearer.Comparisons[0].Sizes[2].Lines[1], 50)
-	gone := makeReport()
-	gone.Growth = nil
+	unmeasured := makeReport()
+	unmeasured.Growth = nil
 	slipped := makeReport()
 	slipped.Comparisons[0].Kills[0].Unplaced = 1
 	for name, c := range map[string]struct {
@@ -108,7 +108,7 @@ func TestVerdicts(t *testing.T) {
 		"native grows":            {grows, []string{"**does not hold**", "holds", "beside", "holds"}},
 		"native is dearer":        {dearer, []string{"holds", "**does not hold**", "beside", "holds"}},
 		"a pod got through":       {slipped, []string{"holds", "holds", "beside", "**does not hold**"}},
-		"growth was not measured": {gone, []string{"holds", "beside", "holds"}},
+		"growth was not measured": {unmeasured, []string{"holds", "beside", "holds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -169,7 +169,7 @@ func TestPublishWithoutMarkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := makeReport().publish(dir); err == nil || !strings.Contains(err.Error(), "lacks the lines ") {
-		t.Errorf("got %v, want an error that says what to write", err)
+		t.Errorf("got %v, want an error that names what to write", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, plotFile)); err == nil {
 		t.Error("half of it was written")

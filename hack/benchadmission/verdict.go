@@ -20,13 +20,13 @@ func (r report) listVerdicts() []string {
 			continue
 		}
 		last := c.Sizes[len(c.Sizes)-1]
-		beside, other := last.computeCost(native), last.computeCost(c.Name)
+		baseline, other := last.computeCost(native), last.computeCost(c.Name)
 		word := "beside"
 		if c.Name == onGatekeeper {
-			word = formatVerdict(other.Median >= cheaper*beside.Median)
+			word = formatVerdict(other.Median >= cheaper*baseline.Median)
 		}
 		all = append(all, fmt.Sprintf("%s: %s adds **%.2f ms** at %s, **%.1f×** what native adds in the same rounds",
-			word, c.Name, other.Median, formatTenants(last.Tenants), other.Median/beside.Median))
+			word, c.Name, other.Median, formatTenants(last.Tenants), other.Median/baseline.Median))
 	}
 	if slipped, kills := r.countUnplaced(); kills > 0 {
 		all = append(all, fmt.Sprintf("%s: of the pods of croft's tenants **%d** got in unplaced while the engine was killed %d times",
@@ -35,8 +35,8 @@ func (r report) listVerdicts() []string {
 	return all
 }
 
-func formatVerdict(holds bool) string {
-	if holds {
+func formatVerdict(isTrue bool) string {
+	if isTrue {
 		return "holds"
 	}
 	return "**does not hold**"
@@ -52,14 +52,14 @@ func (r report) describeGrowth() string {
 			noise.Low, noise.High = min(noise.Low, d.Low), max(noise.High, d.High)
 		}
 	}
-	holds, says := grows.Low <= noise.High, "within noise"
-	if !holds {
-		says = "more than noise"
+	isWithin, summary := grows.Low <= noise.High, "within noise"
+	if !isWithin {
+		summary = "more than noise"
 	}
 	few, many := computeInterval(computeAdded(last.Few, native)), computeInterval(computeAdded(last.Many, native))
 	return fmt.Sprintf("%s: native adds **%.2f ms** at %s, **%.2f×** the %.2f ms that it adds at %s in the same rounds: %+.2f ms (%+.2f to %+.2f), where two clusters of %s each differ by %+.2f to %+.2f ms: %s",
-		formatVerdict(holds), many.Median, formatTenants(last.Tenants), many.Median/few.Median, few.Median, formatTenants(first.Tenants),
-		grows.Median, grows.Low, grows.High, formatTenants(first.Tenants), noise.Low, noise.High, says)
+		formatVerdict(isWithin), many.Median, formatTenants(last.Tenants), many.Median/few.Median, few.Median, formatTenants(first.Tenants),
+		grows.Median, grows.Low, grows.High, formatTenants(first.Tenants), noise.Low, noise.High, summary)
 }
 
 // countUnplaced returns the number of pods of croft's tenants that were admitted unplaced, in

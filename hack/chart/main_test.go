@@ -87,16 +87,16 @@ func TestSchema(t *testing.T) {
 		},
 	})
 	properties := got["properties"].(map[string]any)
-	for what, holds := range map[string]bool{
+	for what, isTrue := range map[string]bool{
 		"it is closed":               got["additionalProperties"] == false,
 		"it may be null":             len(got["type"].([]any)) == 2,
-		"extensions are gone":        len(got) == 3,
+		"extensions are removed":     len(got) == 3,
 		"open stays open":            properties["open"].(map[string]any)["additionalProperties"] == nil,
 		"values of maps are checked": len(properties["labels"].(map[string]any)["additionalProperties"].(map[string]any)) == 1,
 		"either stays either":        len(properties["either"].(map[string]any)["anyOf"].([]any)) == 2,
 	} {
-		if !holds {
-			t.Errorf("not so: %s: %v", what, got)
+		if !isTrue {
+			t.Errorf("not true: %s: %v", what, got)
 		}
 	}
 }

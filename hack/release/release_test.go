@@ -211,9 +211,9 @@ func TestScript(t *testing.T) {
 	for _, version := range []string{"", "1.2.3", "v1"} {
 		script := exec.CommandContext(t.Context(), "../release.sh")
 		script.Env = append(os.Environ(), "VERSION="+version, "REPOSITORY=example/croft", "PLATFORMS=linux/amd64", "DIST="+t.TempDir())
-		said, err := script.CombinedOutput()
-		if script.ProcessState.ExitCode() != 2 || !strings.Contains(string(said), "write VERSION=vMAJOR.MINOR.PATCH, or SNAPSHOT=1") {
-			t.Errorf("%q: %v: %s", version, err, said)
+		output, err := script.CombinedOutput()
+		if script.ProcessState.ExitCode() != 2 || !strings.Contains(string(output), "write VERSION=vMAJOR.MINOR.PATCH, or SNAPSHOT=1") {
+			t.Errorf("%q: %v: %s", version, err, output)
 		}
 	}
 }

@@ -112,14 +112,14 @@ func writeSection(b *strings.Builder, name string, rules []wall.Rule, own, all [
 		}
 		b.WriteString(header)
 		header = ""
-		rule, says := r.Name, r.Summary
+		rule, summary := r.Name, r.Summary
 		switch {
 		case rule == "":
 			rule = "(changes)"
 		case r.WarnOnly:
-			says = "warns: " + says
+			summary = "warns: " + summary
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.Policy, rule, escapeCell(says), formatCode(r.Exception), describeProof(r, own, all))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", r.Policy, rule, escapeCell(summary), formatCode(r.Exception), describeProof(r, own, all))
 	}
 	header = "\n| stopped by | attacks |\n|---|---|\n"
 	var stoppers []string

@@ -72,7 +72,7 @@ func TestBadInput(t *testing.T) {
 			lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 			for _, want := range c.lines {
 				if !strings.Contains(stderr, want) {
-					t.Errorf("no line says %q:\n%s", want, stderr)
+					t.Errorf("no line contains %q:\n%s", want, stderr)
 				}
 			}
 			if name != "many at once" && len(lines) != len(c.lines) {
@@ -80,7 +80,7 @@ func TestBadInput(t *testing.T) {
 			}
 			for _, line := range lines {
 				if !strings.Contains(line, "croft.yaml") && !strings.HasPrefix(line, "Platform/default") {
-					t.Errorf("this line does not say where: %s", line)
+					t.Errorf("this line names no file or object: %s", line)
 				}
 			}
 		})

@@ -47,7 +47,7 @@ func (p *people) testCharts(t *testing.T) {
 				np.Spec.Egress[i].To = peers
 			}
 			if err := c.Create(t.Context(), np); err != nil {
-				t.Errorf("what the message says to write is refused: %v\n%v", err, refused)
+				t.Errorf("the YAML that the message suggests is refused: %v\n%v", err, refused)
 			}
 		})
 	}

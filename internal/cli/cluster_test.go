@@ -36,13 +36,13 @@ func (d *declaringCluster) runCroft(t *testing.T, stdin, line string) (status in
 	return runCroft(t, stdin, append(strings.Fields(line), "--kubeconfig", d.Kubeconfig)...)
 }
 
-// awaitCondition waits until holds returns nil. It fails the test after two minutes.
-func awaitCondition(t *testing.T, what string, holds func(context.Context) error) {
+// awaitCondition waits until condition returns nil. It fails the test after two minutes.
+func awaitCondition(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
-		err := holds(ctx)
+		err := condition(ctx)
 		if err == nil {
 			return
 		}
@@ -93,7 +93,7 @@ func TestCluster(t *testing.T) {
 
 func testApplyAsData(t *testing.T, d *declaringCluster) {
 	status, stdout, stderr := d.runCroft(t, "", "apply --wait=false -o json -f "+writeConfig(t, estateOfTwo))
-	var said struct {
+	var report struct {
 		Changes []struct{ Kind, Name, Action string }
 		Ready   *int
 		Objects []struct {
@@ -101,11 +101,11 @@ func testApplyAsData(t *testing.T, d *declaringCluster) {
 			Ready              bool
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 0 {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 0 {
 		t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
 	}
-	if len(said.Changes) != 4 || said.Changes[0].Action != "created" || len(said.Objects) != 4 || said.Ready == nil || *said.Ready != 0 || said.Objects[0].Reason == "" {
-		t.Errorf("it says %s", stdout)
+	if len(report.Changes) != 4 || report.Changes[0].Action != "created" || len(report.Objects) != 4 || report.Ready == nil || *report.Ready != 0 || report.Objects[0].Reason == "" {
+		t.Errorf("the output is %s", stdout)
 	}
 	status, stdout, stderr = d.runCroft(t, "", "apply --wait-timeout 1s -o yaml -f "+writeConfig(t, estateOfTwo))
 	if status != 1 || !strings.HasPrefix(stdout, "changes:\n") || !strings.Contains(stdout, "action: unchanged") || !strings.Contains(stderr, "no operator has run yet") {
@@ -115,19 +115,19 @@ func testApplyAsData(t *testing.T, d *declaringCluster) {
 
 func testDiffAsData(t *testing.T, d *declaringCluster) {
 	status, stdout, stderr := d.runCroft(t, "", "diff -o json -f "+writeConfig(t, strings.Replace(estateOfTwo, `"10"`, `"12"`, 1)))
-	var said struct {
+	var report struct {
 		Changes []struct{ Kind, Namespace, Name, Action, Diff string }
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 1 {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 1 {
 		t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
 	}
 	seen := map[string]bool{}
-	for _, c := range said.Changes {
+	for _, c := range report.Changes {
 		seen[c.Kind+" "+c.Namespace+"/"+c.Name+" "+c.Action] = strings.HasPrefix(c.Diff, "--- "+c.Kind)
 	}
 	for _, want := range []string{"Tenant /shop update", "Namespace /shop create"} {
 		if !seen[want] {
-			t.Errorf("it does not say %s: %v", want, seen)
+			t.Errorf("want %s, got %v", want, seen)
 		}
 	}
 }
@@ -155,28 +155,28 @@ func testStatusUse(t *testing.T, d *declaringCluster) {
 	_, stdout, _ := d.runCroft(t, "", "status")
 	for _, want := range []string{"apps", "spare", "NAMESPACES   CPU   MEMORY   PODS", "0/4", "0/10", "RETAINED", "kept"} {
 		if !strings.Contains(stdout, want) {
-			t.Errorf("status does not say %s:\n%s", want, stdout)
+			t.Errorf("status does not print %s:\n%s", want, stdout)
 		}
 	}
 	_, stdout, _ = d.runCroft(t, "", "status tenant/shop")
 	if strings.Contains(stdout, "spare") || strings.Contains(stdout, "kept") || !strings.Contains(stdout, "RESOURCE") || strings.Contains(stdout, "PLATFORM") {
-		t.Errorf("of one tenant status says:\n%s", stdout)
+		t.Errorf("status of one tenant prints:\n%s", stdout)
 	}
-	for line, says := range map[string]string{
+	for line, message := range map[string]string{
 		"status tenant/shup": "there is no tenant shup", "status --tenant shup": "there is no tenant shup", "status pool/x": "there is no pool x",
 		"status shop": "write tenant/NAME or pool/NAME", "status node/x": "does not support the kind node",
 	} {
-		if status, _, stderr := d.runCroft(t, "", line); status != 2 || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+		if status, _, stderr := d.runCroft(t, "", line); status != 2 || !strings.Contains(stderr, message) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d: %s", line, status, stderr)
 		}
 	}
 	_, stdout, stderr := d.runCroft(t, "", "status pool/apps -o json")
-	var said struct {
+	var report struct {
 		Pools    []v1alpha1.Pool
 		Tenants  []v1alpha1.Tenant
 		Retained []struct{ Namespace, Tenant, State string }
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || len(said.Pools) != 1 || len(said.Tenants) != 0 || len(said.Retained) != 1 || said.Retained[0].Tenant != "gone" {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Pools) != 1 || len(report.Tenants) != 0 || len(report.Retained) != 1 || report.Retained[0].Tenant != "gone" {
 		t.Errorf("%v: %s%s", err, stdout, stderr)
 	}
 }
@@ -239,7 +239,7 @@ func testVerifyMissingRights(t *testing.T, d *declaringCluster) {
 			}
 		}
 	}
-	for line, says := range map[string]string{
+	for line, message := range map[string]string{
 		"verify --as no-rights":               "you may not read the declared objects",
 		"verify --as reader":                  "you may not impersonate users, impersonate groups, create namespaces",
 		"verify --tenant shop --as reader":    "you may not impersonate users croft-verify",
@@ -249,7 +249,7 @@ func testVerifyMissingRights(t *testing.T, d *declaringCluster) {
 		t.Run(line, func(t *testing.T) {
 			awaitCondition(t, "the rights to count", func(context.Context) error {
 				status, stdout, stderr := d.runCroft(t, "", line)
-				if status != 1 || stdout != "" || !strings.Contains(stderr, says) || !strings.Contains(stderr, "admin") || strings.Count(stderr, "\n") != 1 {
+				if status != 1 || stdout != "" || !strings.Contains(stderr, message) || !strings.Contains(stderr, "admin") || strings.Count(stderr, "\n") != 1 {
 					return fmt.Errorf("exit status %d: %s%s", status, stdout, stderr)
 				}
 				return nil
@@ -315,14 +315,14 @@ func testVerifySweep(t *testing.T, d *declaringCluster) {
 		t.Errorf("doctor scratch runs other checks\n%s", stdout)
 	}
 	if _, stdout, _ := d.runCroft(t, "", "status"); !strings.Contains(stdout, "SCRATCH") {
-		t.Errorf("status says\n%s", stdout)
+		t.Errorf("status prints\n%s", stdout)
 	}
 	status, stdout, stderr := d.runCroft(t, "", "verify --attack choose-node")
 	if status != 0 || !strings.Contains(stdout, "1 of 1 held") {
 		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
 	}
 	if !strings.Contains(stderr, "removing scratch objects of an earlier run that was killed: Namespace "+old[0]) {
-		t.Errorf("it does not say what it removes: %s", stderr)
+		t.Errorf("it does not name what it removes: %s", stderr)
 	}
 	for _, name := range old {
 		awaitCondition(t, "the namespace to go", func(ctx context.Context) error {

@@ -75,7 +75,7 @@ func TestConflictsWithCluster(t *testing.T) {
 				}
 			}
 			if t.Failed() {
-				t.Logf("it says:\n%s", stderr)
+				t.Logf("standard error:\n%s", stderr)
 			}
 		})
 	}

@@ -39,17 +39,17 @@ func TestCompletion(t *testing.T) {
 func TestCheckAsData(t *testing.T) {
 	bad := writeConfig(t, good+"tenants: {shop: {pool: app}}")
 	status, stdout, stderr := runCroft(t, "", "check", "-o", "json", "-f", bad)
-	var said struct {
+	var report struct {
 		Good     *bool
 		Problems []struct {
 			Severity, File, Path, Message string
 			Line                          int
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 2 || stderr != "" || said.Good == nil || *said.Good {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 2 || stderr != "" || report.Good == nil || *report.Good {
 		t.Fatalf("exit status %d, %v: %s%s", status, err, stdout, stderr)
 	}
-	if p := said.Problems; len(p) != 1 || p[0].Severity != "Error" || p[0].File != bad || p[0].Line != 3 || p[0].Path != "tenants.shop.pool" || p[0].Message == "" {
+	if p := report.Problems; len(p) != 1 || p[0].Severity != "Error" || p[0].File != bad || p[0].Line != 3 || p[0].Path != "tenants.shop.pool" || p[0].Message == "" {
 		t.Errorf("problems are %+v", p)
 	}
 	if status, stdout, _ := runCroft(t, "", "check", "-o", "yaml", "-f", writeConfig(t, good)); status != 0 || !strings.Contains(stdout, "good: true\n") || !strings.Contains(stdout, "problems: []\n") {

@@ -17,11 +17,11 @@ import (
 // overwrite them with --force, and to need no --force for other fields.
 func testApplyConflicts(t *testing.T, d *declaringCluster) {
 	file := writeConfig(t, estateOfTwo)
-	apply := func(want int, args, says string) {
+	apply := func(want int, args, text string) {
 		t.Helper()
 		status, stdout, stderr := d.runCroft(t, "", "apply --wait=false -f "+args)
-		if status != want || !strings.Contains(stdout+stderr, says) {
-			t.Errorf("apply %s: exit status %d, want %d and %q: %s%s", args, status, want, says, stdout, stderr)
+		if status != want || !strings.Contains(stdout+stderr, text) {
+			t.Errorf("apply %s: exit status %d, want %d and %q: %s%s", args, status, want, text, stdout, stderr)
 		}
 	}
 	shop := &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
@@ -70,7 +70,7 @@ func testApplyConflicts(t *testing.T, d *declaringCluster) {
 }
 
 // testHelmOwnedTenant tests a tenant that Helm created.
-func testHelmOwnedTenant(t *testing.T, d *declaringCluster, apply func(want int, args, says string)) {
+func testHelmOwnedTenant(t *testing.T, d *declaringCluster, apply func(want int, args, text string)) {
 	helms := &v1alpha1.Tenant{
 		ObjectMeta: metav1.ObjectMeta{Name: "bank", Annotations: map[string]string{"meta.helm.sh/release-name": "croft", "meta.helm.sh/release-namespace": "platform"}},
 		Spec:       v1alpha1.TenantSpec{Pool: "apps", Quota: corev1.ResourceList{"pods": resource.MustParse("5")}},

@@ -71,8 +71,8 @@ func (a *app) printCheck(e *estate.Estate, warnings document.Problems, err error
 	if e != nil {
 		report.Tenants, report.Pools = len(e.Tenants), len(e.Pools)
 	}
-	if told := output.print(a.out, report); told != nil || err == nil {
-		return told
+	if printErr := output.print(a.out, report); printErr != nil || err == nil {
+		return printErr
 	}
 	return &reportedBadInput{err}
 }

@@ -59,8 +59,8 @@ With -o json or yaml, standard output gets one object:
 			files.whole = prune.prune
 			report, err := a.buildDiffPlan(cmd.Context(), &files, prune.prune)
 			if report != nil {
-				if told := a.printDiff(report, output); told != nil {
-					return told
+				if printErr := a.printDiff(report, output); printErr != nil {
+					return printErr
 				}
 			}
 			if err != nil {

@@ -85,12 +85,12 @@ func testDiffDeletions(t *testing.T, d *declaringCluster) {
 		}
 	}
 	_, stdout, _ = d.runCroft(t, "", "diff -o json -f "+writeConfig(t, changed))
-	var said struct {
+	var report struct {
 		Changes      []struct{ Kind, Name, Action string }
 		Consequences []struct{ Kind, Object, Message string }
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || len(said.Consequences) != 4 {
-		t.Errorf("%v: %+v", err, said.Consequences)
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Consequences) != 4 {
+		t.Errorf("%v: %+v", err, report.Consequences)
 	}
 	// A difference without a consequence prints only the summary.
 	_, stdout, _ = d.runCroft(t, "", "diff -f "+writeConfig(t, replaceParts(t, file, `pods: "10"`, `pods: "12"`)))

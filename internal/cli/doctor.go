@@ -119,7 +119,7 @@ func (a *app) printCheckup(results []doctor.Result) {
 		for _, what := range r.Unreadable {
 			printSafely(a.out, "    %s not checked: %s\n", yellow("?"), what)
 		}
-		told := map[string]bool{}
+		printed := map[string]bool{}
 		for _, f := range r.Findings {
 			mark := red("✗")
 			if f.Severity == doctor.Warning {
@@ -134,10 +134,10 @@ func (a *app) printCheckup(results []doctor.Result) {
 			if f.Contact != "" {
 				printSafely(a.out, "      team:  %s\n", escapeLine(f.Contact))
 			}
-			if told[f.Fix] {
+			if printed[f.Fix] {
 				continue // many objects may have one fix
 			}
-			told[f.Fix] = true
+			printed[f.Fix] = true
 			if f.Cause != "" {
 				printSafely(a.out, "%s\n", foldText(f.Cause, "      cause: ", "             "))
 			}

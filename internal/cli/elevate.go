@@ -122,7 +122,7 @@ func (a *app) runElevate(ctx context.Context, o *elevateOptions) error {
 }
 
 func (a *app) awaitGranted(ctx context.Context, c client.Client, e *v1alpha1.Elevation, patience time.Duration) error {
-	said := ""
+	message := ""
 	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
 		switch err := c.Get(ctx, client.ObjectKeyFromObject(e), e); {
 		case apierrors.IsNotFound(err):
@@ -137,9 +137,9 @@ func (a *app) awaitGranted(ctx context.Context, c client.Client, e *v1alpha1.Ele
 			return false, fmt.Errorf("elevation %s was refused: %s", e.Name, escapeLine(e.Status.Message))
 		case v1alpha1.ElevationPending:
 		}
-		if e.Status.Message != said {
-			said = e.Status.Message
-			printSafely(a.err, "%s\n", escapeLine(said))
+		if e.Status.Message != message {
+			message = e.Status.Message
+			printSafely(a.err, "%s\n", escapeLine(message))
 		}
 		return false, nil
 	})

@@ -90,8 +90,8 @@ func TestMigrateKeepsEdits(t *testing.T) {
 	if err := os.Remove(report); err != nil {
 		t.Fatal(err)
 	}
-	if says := again(2); !strings.Contains(says, "croft.yaml: ") || !strings.Contains(says, "--force") || strings.Count(says, "\n") != 1 {
-		t.Errorf("it says %s", says)
+	if message := again(2); !strings.Contains(message, "croft.yaml: ") || !strings.Contains(message, "--force") || strings.Count(message, "\n") != 1 {
+		t.Errorf("the message is %s", message)
 	}
 	if read("croft.yaml") != edited {
 		t.Error("croft.yaml was edited, and is written over")

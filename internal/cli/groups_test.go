@@ -66,14 +66,14 @@ func TestProgressPrintsLastMessageOnce(t *testing.T) {
 	p.update("%d/%d ready", 10, 10)
 	p.finish()
 	if got := out.String(); got != "10/10 ready\n" {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	out.Reset()
 	p = newProgress(&out)
 	p.update("0/1 ready, waiting for %s", "Tenant/shop (Invalid: one\ntwo\n)")
 	p.finish()
 	if got := out.String(); got != "0/1 ready, waiting for Tenant/shop (Invalid: one; two; )\n" {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	out.Reset()
 	p = newProgress(&out)
@@ -81,6 +81,6 @@ func TestProgressPrintsLastMessageOnce(t *testing.T) {
 	p.update("2/2 ready") // too soon for another line
 	p.finish()
 	if got := out.String(); got != "1/2 ready\n2/2 ready\n" {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 }

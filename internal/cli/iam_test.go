@@ -25,7 +25,7 @@ func TestIAM(t *testing.T) {
 			path := filepath.Join("testdata", "iam", golden)
 			assertGolden(t, path, got)
 			if notes := strings.Contains(stderr, "the resources of pool own"); notes != strings.HasPrefix(golden, "irsa") {
-				t.Errorf("said: %s", stderr)
+				t.Errorf("standard error: %s", stderr)
 			}
 		})
 	}
@@ -41,7 +41,7 @@ func TestIAMBadInput(t *testing.T) {
 		"no pools on AWS":   {[]string{"-f", "../../examples/two-tenants.yaml"}, "croft: no pool has nodeClass.aws, so there are no AWS resources to print"},
 		"a wrong file":      {[]string{"-f", writeConfig(t, "platform: {clusterName: demo, nodeClass: {aws: {}}}\npools: {apps: {}}\n")}, "croft.yaml:2: pools.apps.nodeClass.aws: neither this pool nor the platform sets role"},
 		"another format":    {[]string{"-f", aws, "-o", "pulumi"}, "croft: -o pulumi: unknown output format: write one of cloudformation|terraform|json"},
-		"irsa of nobody":    {[]string{"-f", aws, "--identity", "irsa"}, "croft: --identity irsa needs --oidc-provider"},
+		"irsa, no issuer":   {[]string{"-f", aws, "--identity", "irsa"}, "croft: --identity irsa needs --oidc-provider"},
 		"half a name":       {[]string{"-f", aws, "--service-account", "karpenter"}, "croft: --service-account karpenter: write its namespace too, such as kube-system/karpenter"},
 		"a stranger's name": {[]string{"-f", aws, "--service-account", "a/b*"}, "croft: --service-account a/b*: write its namespace too, such as kube-system/karpenter"},
 	} {

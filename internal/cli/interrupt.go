@@ -16,20 +16,20 @@ type interruption struct{ message string }
 func (i *interruption) Error() string { return i.message }
 
 // newInterruption returns an interruption with a hint how to continue.
-func newInterruption(says string) error {
-	return toFailure(&interruption{message: "interrupted" + says})
+func newInterruption(hint string) error {
+	return toFailure(&interruption{message: "interrupted" + hint})
 }
 
 // findInterruption returns the interruption that caused err, or nil if err has another cause.
 // Errors that a library has rewritten are recognised by their text.
 func findInterruption(ctx context.Context, err error) error {
-	var said *interruption
+	var interrupted *interruption
 	var failed *failure
 	switch {
 	case ctx.Err() == nil:
 		return nil
-	case errors.As(err, &said):
-		return said
+	case errors.As(err, &interrupted):
+		return interrupted
 	case errors.As(err, &failed) && failed.printed, strings.Contains(err.Error(), context.Canceled.Error()):
 		return &interruption{message: "interrupted"}
 	case failed != nil:

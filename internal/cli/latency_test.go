@@ -130,15 +130,15 @@ func TestLatency(t *testing.T) {
 		t.Errorf("-o prometheus writes %s", stdout)
 	}
 	_, stdout, _ = runCroft(t, "", "latency", "--since", "0", "--pool", "telco", "-o", "json", "--kubeconfig", kubeconfig)
-	var said struct {
+	var report struct {
 		Nodes []struct {
 			NodeClaim string
 			Phases    map[string]float64
 		}
 		Summary []struct{ By string }
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || len(said.Nodes) != 2 ||
-		said.Nodes[0].Phases["boot"] != 41 || len(said.Summary) == 0 {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Nodes) != 2 ||
+		report.Nodes[0].Phases["boot"] != 41 || len(report.Summary) == 0 {
 		t.Errorf("-o json: %v: %s", err, stdout)
 	}
 }
@@ -146,13 +146,13 @@ func TestLatency(t *testing.T) {
 // TestLatencyWithoutNodes expects success without nodes, and a message on standard error.
 func TestLatencyWithoutNodes(t *testing.T) {
 	kubeconfig := serveNodes(t)
-	for args, says := range map[string]string{
+	for args, message := range map[string]string{
 		"--since 1s":                   "there is no node that was requested in the last 1s; set a longer --since\n",
 		"--pool none --since 0":        "there is no node of pool none\n",
 		"--pool none --since 0 -o svg": "there is no node of pool none\n",
 	} {
 		status, stdout, stderr := runCroft(t, "", append(strings.Fields("latency "+args), "--kubeconfig", kubeconfig)...)
-		if status != 0 || stderr != says || (stdout != "") != strings.Contains(args, "svg") {
+		if status != 0 || stderr != message || (stdout != "") != strings.Contains(args, "svg") {
 			t.Errorf("%s: exit status %d: %q and %q", args, status, stdout, stderr)
 		}
 	}
@@ -164,9 +164,9 @@ func TestLatencyRights(t *testing.T) {
 	for _, forbidden := range [][]string{{"nodes"}, {"nodeclaims"}, {"pods"}, {"events"}, all} {
 		status, stdout, stderr := runCroft(t, "", "latency", "--kubeconfig", serveNodes(t, forbidden...))
 		names := strings.Replace(strings.Join(forbidden, ", "), "nodeclaims", "nodeclaims.karpenter.sh", 1)
-		says := "croft: you may not read " + names +
+		message := "croft: you may not read " + names +
 			": ask a platform admin for the right to list them in all namespaces\n"
-		if status != 1 || stdout != "" || stderr != says {
+		if status != 1 || stdout != "" || stderr != message {
 			t.Errorf("without %s: exit status %d: %s%s", names, status, stdout, stderr)
 		}
 	}
@@ -233,7 +233,7 @@ func TestLatencyRefuses(t *testing.T) {
 		nothing = "--journal " + node + ": the logs have no events of a boot before 2026-11-23T10:00:23Z, when the node " +
 			"registered; on the node, journalctl -o short-iso-precise prints all logs"
 	)
-	for args, says := range map[string]string{
+	for args, message := range map[string]string{
 		"--against nowhere.json":             "--against nowhere.json: there is no such file",
 		"--against " + noTime:                "--against " + noTime + ": the file is not an output of croft latency -o json",
 		"--against - -o svg":                 "-o svg: not supported for comparisons: write table, markdown or json",
@@ -254,10 +254,10 @@ func TestLatencyRefuses(t *testing.T) {
 		args := append(strings.Fields("latency --since 0 --kubeconfig "+kubeconfig), strings.Fields(args)...)
 		status, stdout, stderr := runCroft(t, `{}`, args...)
 		want := 2
-		if strings.HasPrefix(says, "there is nothing") {
+		if strings.HasPrefix(message, "there is nothing") {
 			want = 1
 		}
-		if status != want || stdout != "" || stderr != "croft: "+says+"\n" {
+		if status != want || stdout != "" || stderr != "croft: "+message+"\n" {
 			t.Errorf("%s: exit status %d: %s%s", args, status, stdout, stderr)
 		}
 	}
@@ -272,13 +272,13 @@ func TestLatencyJournal(t *testing.T) {
 		"2026-11-23 10:00:18,100 - util.py[DEBUG]: Cloud-init v. 22.2.2 finished at\n")
 	status, stdout, stderr := runCroft(t, "", "latency", "--since", "0", "--kubeconfig", kubeconfig, "-o", "json",
 		"--journal", node+"="+messages, "--journal", node+"="+cloudInit)
-	var said struct {
+	var report struct {
 		Nodes []struct {
 			Node   string
 			Phases map[string]float64
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || status != 0 {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 0 {
 		t.Fatalf("exit status %d, %v: %s", status, err, stderr)
 	}
 	packed, err := os.Open("../network/journal/testdata/regular.journal.gz")
@@ -301,7 +301,7 @@ func TestLatencyJournal(t *testing.T) {
 		t.Errorf("a journal file of another time: exit status %d: %s%s", status, old, stderr)
 	}
 	for phase, want := range map[string]float64{"vm_start": 6, "system": 2, "user_data": 5, "kubelet": 3} {
-		if n := said.Nodes[0]; n.Node != node || n.Phases[phase] != want {
+		if n := report.Nodes[0]; n.Node != node || n.Phases[phase] != want {
 			t.Errorf("%s of %s is %v, want %v", phase, n.Node, n.Phases[phase], want)
 		}
 	}

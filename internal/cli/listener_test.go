@@ -54,7 +54,7 @@ func TestListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := silent(grace); err != nil || !strings.Contains(out.String(), "Deployment croft-system/croft has no pod available yet") {
-		t.Errorf("with a Deployment on its way: %v; said %q", err, out.String())
+		t.Errorf("with a Deployment that starts: %v; the output is %q", err, out.String())
 	}
 	var d appsv1.Deployment
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: v1alpha1.ManagedBy}, &d); err != nil {

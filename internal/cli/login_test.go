@@ -85,12 +85,12 @@ func TestKubeconfig(t *testing.T) {
 	file := writeServerKubeconfig(t, "https://127.0.0.1:1")
 	t.Setenv("KUBECONFIG", file)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	wanted := []string{
+	args := []string{
 		"kubeconfig", "--tenant", "shop", "-n", "shop-prod", "--issuer", "https://127.0.0.1:1/realm", "--client-id", "web",
 		"--scope", "groups,email", "--device", "--write",
 	}
 	for range 2 { // a second run changes nothing
-		if status, stdout, stderr := runCroft(t, "", wanted...); status != 0 || stdout != "" || !strings.Contains(stderr, "croft-shop") {
+		if status, stdout, stderr := runCroft(t, "", args...); status != 0 || stdout != "" || !strings.Contains(stderr, "croft-shop") {
 			t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
 		}
 	}

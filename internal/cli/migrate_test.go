@@ -59,7 +59,7 @@ func TestMigrateBadInput(t *testing.T) {
 				t.Errorf("exit status %d, want 2", status)
 			}
 			if !strings.Contains(stderr, c.line) {
-				t.Errorf("no line says %q:\n%s", c.line, stderr)
+				t.Errorf("no line contains %q:\n%s", c.line, stderr)
 			}
 			if !strings.Contains(stdout, "  shop:\n    pool: jobs\n") || !strings.Contains(stderr, "1 tenant; values of the input kept") {
 				t.Errorf("the rest is missing:\n%s%s", stdout, stderr)

@@ -215,16 +215,16 @@ func (a *app) warnOfMisplacedPods(ctx context.Context, e *estate.Estate, tenant 
 	if err != nil {
 		return toFailure(err)
 	}
-	strays, err := m.ListMisplaced(ctx)
+	misplaced, err := m.ListMisplaced(ctx)
 	if err != nil {
 		return toFailure(explainUnreachable(err))
 	}
-	if len(strays) == 0 {
+	if len(misplaced) == 0 {
 		return nil
 	}
-	says := "1 pod runs on a node of another pool"
-	if len(strays) > 1 {
-		says = fmt.Sprintf("%d pods run on nodes of other pools", len(strays))
+	summary := "1 pod runs on a node of another pool"
+	if len(misplaced) > 1 {
+		summary = fmt.Sprintf("%d pods run on nodes of other pools", len(misplaced))
 	}
-	return failuref("tenant %s: %s, such as %s/%s on %s: restart with `croft move tenant %s`", tenant, says, strays[0].Namespace, strays[0].Pod, strays[0].DescribeNode(), tenant)
+	return failuref("tenant %s: %s, such as %s/%s on %s: restart with `croft move tenant %s`", tenant, summary, misplaced[0].Namespace, misplaced[0].Pod, misplaced[0].DescribeNode(), tenant)
 }

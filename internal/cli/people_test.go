@@ -128,11 +128,11 @@ func (p *people) writeKubeconfig(group, namespace string) string {
 	return path
 }
 
-func (p *people) awaitCondition(t *testing.T, what string, holds func(context.Context) error) {
+func (p *people) awaitCondition(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = holds(ctx)
+		last = condition(ctx)
 		return last == nil, nil
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-var update = flag.Bool("update", false, "write testdata anew from what croft renders")
+var update = flag.Bool("update", false, "rewrite testdata from croft's output")
 
 // TestRender compares the walls of a file with the golden files, so that a change of any
 // object shows in the review. The policies of all examples are nearly the same: for all but

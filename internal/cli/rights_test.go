@@ -202,19 +202,19 @@ func (p *people) testMe(t *testing.T) {
 			"shop-prod   croft-operator", "shop-dev    croft-operator", "requests.cpu", "shop.tenants.example.org, *.shop.tenants.example.org",
 			"StorageClasses    any of fast", "apps", "exec", "Services of type NodePort",
 		}},
-		"viewer":          {"oidc:guests", "shop-dev", 0, []string{"croft-viewer", "look, read logs", "run workloads: no role of yours gives it", "StorageClasses    any\n"}},
-		"stranger":        {"oidc:others", "shop-prod", 2, []string{"you have no role in namespace shop-prod: name a namespace of your tenant with -n NAMESPACE"}},
-		"no namespace":    {"oidc:devs", "", 2, []string{"you have no role in namespace default"}},
-		"nobody's, admin": {"platform-admins", "default", 2, []string{"namespace default belongs to no tenant"}},
+		"viewer":           {"oidc:guests", "shop-dev", 0, []string{"croft-viewer", "look, read logs", "run workloads: no role of yours gives it", "StorageClasses    any\n"}},
+		"stranger":         {"oidc:others", "shop-prod", 2, []string{"you have no role in namespace shop-prod: name a namespace of your tenant with -n NAMESPACE"}},
+		"no namespace":     {"oidc:devs", "", 2, []string{"you have no role in namespace default"}},
+		"no tenant, admin": {"platform-admins", "default", 2, []string{"namespace default belongs to no tenant"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, stdout, stderr := runCroft(t, "", "me", "--kubeconfig", p.writeKubeconfig(c.group, c.namespace))
 			if status != c.status {
 				t.Errorf("exit status %d, want %d", status, c.status)
 			}
-			for _, says := range c.wantText {
-				if !strings.Contains(stdout+stderr, says) {
-					t.Errorf("it does not say %q:\n%s%s", says, stdout, stderr)
+			for _, want := range c.wantText {
+				if !strings.Contains(stdout+stderr, want) {
+					t.Errorf("it does not print %q:\n%s%s", want, stdout, stderr)
 				}
 			}
 		})

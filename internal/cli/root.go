@@ -74,8 +74,8 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 		}
 		return cmp.Or(failed.status, exitFailed)
 	}
-	var told *reportedBadInput
-	if errors.As(err, &told) {
+	var reported *reportedBadInput
+	if errors.As(err, &reported) {
 		return exitBadInput
 	}
 	var problems document.Problems

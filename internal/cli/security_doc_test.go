@@ -19,7 +19,7 @@ func TestSecurityDoc(t *testing.T) {
 	content := readDoc(t, doc)
 	_, others, found := strings.Cut(content, "\n## What happened to others\n")
 	if !found {
-		t.Fatalf("%s says nothing of others", doc)
+		t.Fatalf("%s has no section on others", doc)
 	}
 	attacks, references := listAttacks(t)
 	tests := listTestNames(t)

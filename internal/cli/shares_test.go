@@ -66,6 +66,6 @@ func TestShares(t *testing.T) {
 
 	live.Tenants[0].Spec.Quota = nil
 	if rows := listShares(live); len(rows) > 0 {
-		t.Errorf("bounds that nobody declared: %v", rows)
+		t.Errorf("bounds without a declared quota: %v", rows)
 	}
 }

@@ -100,7 +100,7 @@ func (s *skewedCluster) testNewCluster(t *testing.T) {
 }
 
 // expectCroft runs croft, and expects an exit status and texts in its output.
-func (s *skewedCluster) expectCroft(t *testing.T, line string, want int, says ...string) {
+func (s *skewedCluster) expectCroft(t *testing.T, line string, want int, words ...string) {
 	t.Helper()
 	args := strings.Fields(line)
 	if !strings.Contains(line, "--client") {
@@ -110,9 +110,9 @@ func (s *skewedCluster) expectCroft(t *testing.T, line string, want int, says ..
 	if status != want {
 		t.Errorf("croft %s: exit status %d, want %d:\n%s%s", line, status, want, stdout, stderr)
 	}
-	for _, word := range says {
+	for _, word := range words {
 		if !strings.Contains(stdout+stderr, word) {
-			t.Errorf("croft %s does not say %q:\n%s%s", line, word, stdout, stderr)
+			t.Errorf("croft %s does not print %q:\n%s%s", line, word, stdout, stderr)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (s *skewedCluster) deleteKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	tries := 0
-	awaitCondition(t, "croft's kinds are gone", func(context.Context) error {
+	awaitCondition(t, "croft's kinds are deleted", func(context.Context) error {
 		var left []string
 		tries++
 		if err := kinds(func(d *apiextensionsv1.CustomResourceDefinition) {

@@ -156,7 +156,7 @@ func (p *people) runSupportBundle(t *testing.T, kubeconfig string, flags ...stri
 	}
 	text, err := os.ReadFile(base + ".names.json")
 	if redacted := len(flags) == 0; redacted == errors.Is(err, os.ErrNotExist) {
-		t.Errorf("names beside the bundle: %v", err)
+		t.Errorf("names next to the bundle: %v", err)
 	} else if redacted {
 		if err := json.Unmarshal(text, &got.names); err != nil {
 			t.Fatal(err)

@@ -38,7 +38,7 @@ func TestTerminalOutputIsEscaped(t *testing.T) {
 		{Wall: "nodes", Kind: attack.Breach, Name: "b", Result: verify.NotTried, Message: evil},
 	}
 	for name, show := range map[string]func(){
-		"say":      func() { printSafely(&out, "%s, %v, %q\n", evil, failuref("%s", evil), evil) },
+		"text":     func() { printSafely(&out, "%s, %v, %q\n", evil, failuref("%s", evil), evil) },
 		"table":    func() { printTable(&out, []string{"A", "B"}, [][]string{{evil, "b"}, {"a", evil}}) },
 		"progress": func() { p := newProgress(&out); p.update("%s", evil); p.finish(); p.printOnce(evil) },
 		"why":      func() { printStory(&out, story) },

@@ -113,12 +113,12 @@ func (p *people) testTryLive(t *testing.T) {
 					t.Errorf("the pod is changed in %+v", c)
 				}
 			}
-			if said := strings.Join(got.Unknown, "\n"); strings.Count(said, "shop-prod/fresh") != 1 || !strings.Contains(said, "quota") {
-				t.Errorf("of what is not known it says:\n%s", said)
+			if unknown := strings.Join(got.Unknown, "\n"); strings.Count(unknown, "shop-prod/fresh") != 1 || !strings.Contains(unknown, "quota") {
+				t.Errorf("the unknown facts are:\n%s", unknown)
 			}
 		})
 	}
-	for says, args := range map[string][]string{
+	for message, args := range map[string][]string{
 		"you may not read the declared objects":          {"--tenant", "shop", "--kubeconfig", p.writeKubeconfig("oidc:devs", "")},
 		"cannot impersonate resource":                    {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.writeKubeconfig("oidc:devs", "")},
 		`"system:serviceaccount:shop-prod:ci" cannot`:    {"--as-service-account", "ci", "-n", "shop-prod", "--kubeconfig", p.Kubeconfig},
@@ -127,11 +127,11 @@ func (p *people) testTryLive(t *testing.T) {
 	} {
 		status, stdout, stderr := runCroft(t, stranger, append([]string{"try", "--live", "-"}, args...)...)
 		want := 1
-		if strings.HasPrefix(says, "namespace") || strings.HasPrefix(says, "there") {
+		if strings.HasPrefix(message, "namespace") || strings.HasPrefix(message, "there") {
 			want = 2
 		}
-		if status != want || !strings.Contains(stdout+stderr, says) {
-			t.Errorf("%v: exit status %d, want %d and %q:\n%s%s", args, status, want, says, stdout, stderr)
+		if status != want || !strings.Contains(stdout+stderr, message) {
+			t.Errorf("%v: exit status %d, want %d and %q:\n%s%s", args, status, want, message, stdout, stderr)
 		}
 	}
 	var account corev1.ServiceAccount

@@ -19,10 +19,10 @@ import (
 // obstacles to an installation.
 func testInstallCheck(t *testing.T, d *declaringCluster) {
 	t.Helper()
-	check := func(want int, args string, says ...string) {
+	check := func(want int, args string, texts ...string) {
 		t.Helper()
 		status, stdout, stderr := d.runCroft(t, "", "install --check "+args)
-		for _, text := range says {
+		for _, text := range texts {
 			if status != want || !strings.Contains(strings.Join(strings.Fields(stdout+stderr), " "), text) {
 				t.Errorf("install --check %s: exit status %d, want %d and %q:\n%s%s", args, status, want, text, stdout, stderr)
 			}

@@ -153,12 +153,12 @@ func (a *app) runVerify(ctx context.Context, o verifyOptions) error {
 	if o.tenant == "" || ctx.Err() != nil {
 		return err
 	}
-	strays := a.warnOfMisplacedPods(ctx, e, o.tenant)
-	if err != nil && strays != nil {
-		printSafely(a.err, "%v\n", strays)
+	warning := a.warnOfMisplacedPods(ctx, e, o.tenant)
+	if err != nil && warning != nil {
+		printSafely(a.err, "%v\n", warning)
 		return err
 	}
-	return cmp.Or(err, strays)
+	return cmp.Or(err, warning)
 }
 
 // describeUntried describes attacks of the default platform, or of a file.

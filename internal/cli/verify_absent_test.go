@@ -39,16 +39,16 @@ func testVerifyWithoutWalls(t *testing.T, d *declaringCluster) {
 			t.Fatal(err)
 		}
 	}
-	stops := func(line string, says ...string) {
+	stops := func(line string, texts ...string) {
 		t.Helper()
 		started := time.Now()
 		status, stdout, stderr := d.runCroft(t, "", line)
 		if took := time.Since(started); took > 20*time.Second || status != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("croft %s: exit status %d after %s:\n%s%s", line, status, took.Round(time.Second), stdout, stderr)
 		}
-		for _, text := range append(says, "nothing was tried") {
+		for _, text := range append(texts, "nothing was tried") {
 			if !strings.Contains(stderr, text) {
-				t.Errorf("croft %s: it does not say %q: %s", line, text, stderr)
+				t.Errorf("croft %s: it does not print %q: %s", line, text, stderr)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	if live.Status.ObservedGeneration != 1 {
-		t.Error("what the operator wrote is gone")
+		t.Error("the operator's status is lost")
 	}
 }
 

@@ -141,8 +141,8 @@ func summarizeResults(counts map[verify.Outcome]int, results, tried int, took ti
 // about the policy, which has its own column. Summaries of several variants are unchanged.
 func formatMessageCell(r verify.Result) string {
 	message := r.Message
-	for _, said := range []string{" denied request: ", "is forbidden: ", "Validation failed for "} {
-		if _, after, ok := strings.Cut(message, said); ok && r.Variants < 2 {
+	for _, prefix := range []string{" denied request: ", "is forbidden: ", "Validation failed for "} {
+		if _, after, ok := strings.Cut(message, prefix); ok && r.Variants < 2 {
 			message = after
 			break
 		}

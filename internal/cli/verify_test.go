@@ -19,7 +19,7 @@ var results = []verify.Result{
 	{Wall: "nodes", Kind: attack.Breach, Name: "choose-node", Result: verify.Held, StoppedBy: "policy croft-pods, rule node-name",
 		Message: "pods \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: [node-name] spec.nodeName: no"},
 	{Wall: "nodes", Kind: attack.Breach, Name: "choose-scheduler", Result: verify.Breached, Summary: "choose <one> & \x01 another", StoppedBy: "policy", Message: "the request \"went\" through"},
-	{Wall: "nodes", Kind: attack.Mirror, Name: "run-a-pod", Result: verify.NotTried, Message: "nobody has the role"},
+	{Wall: "nodes", Kind: attack.Mirror, Name: "run-a-pod", Result: verify.NotTried, Message: "no user has the role"},
 	{Wall: "identity", Kind: attack.Breach, Name: "read-anything", Result: verify.BlockedElsewhere, Message: "connection refused", Variants: 40},
 }
 
@@ -53,7 +53,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("the message is not below its header:\n%s", out.String())
 	}
 	for _, want := range []string{
-		"not tried: nobody has the role: nodes/run-a-pod\n\nnodes/choose-scheduler: BREACHED\n  tried: choose",
+		"not tried: no user has the role: nodes/run-a-pod\n\nnodes/choose-scheduler: BREACHED\n  tried: choose",
 		"2 of 5 held, 1 BREACHED, 1 blocked elsewhere, 1 not tried; 43 requests and connections tried in 2.0 s\n",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -67,7 +67,7 @@ func TestWallsTable(t *testing.T) {
 	var out bytes.Buffer
 	all := slices.Clone(results)
 	for _, name := range []string{"run-a-job", "run-a-set", "run-two", "run-three"} {
-		all = append(all, verify.Result{Wall: "nodes", Kind: attack.Mirror, Name: name, Result: verify.NotTried, Message: "nobody has the role"})
+		all = append(all, verify.Result{Wall: "nodes", Kind: attack.Mirror, Name: name, Result: verify.NotTried, Message: "no user has the role"})
 	}
 	(&app{out: &out}).printResults(all, false, 2*time.Second)
 	want := `WALL       ATTACKS STOPPED   MIRRORS ALLOWED   NOT TRIED
@@ -75,7 +75,7 @@ network    1 of 1            0 of 0            -
 nodes      1 of 2            0 of 0            5
 identity   0 of 1            0 of 0            -
 
-not tried: nobody has the role: nodes/run-a-pod, nodes/run-a-job, nodes/run-a-set, nodes/run-two, nodes/run-three
+not tried: no user has the role: nodes/run-a-pod, nodes/run-a-job, nodes/run-a-set, nodes/run-two, nodes/run-three
 
 nodes/choose-scheduler: BREACHED
   tried: choose <one> & \x01 another

@@ -187,9 +187,9 @@ func (n *collection) buildEvent(w *watcher, name string, before object) *watch.E
 		return &watch.Event{Type: watch.Added, Object: n.copy(now)}
 	case sent:
 		delete(w.sent, name)
-		gone := n.copy(before)
-		gone.SetResourceVersion(strconv.FormatUint(n.version, 10))
-		return &watch.Event{Type: watch.Deleted, Object: gone}
+		removed := n.copy(before)
+		removed.SetResourceVersion(strconv.FormatUint(n.version, 10))
+		return &watch.Event{Type: watch.Deleted, Object: removed}
 	}
 	return nil
 }

@@ -82,9 +82,9 @@ func (h *randomCluster) applyRandomChange() {
 		}})
 	case 3:
 		if o, ok := h.objects[name].(*corev1.Namespace); ok {
-			gone := o.DeepCopy()
-			gone.ResourceVersion = strconv.FormatUint(version, 10)
-			h.remove(gone)
+			deleted := o.DeepCopy()
+			deleted.ResourceVersion = strconv.FormatUint(version, 10)
+			h.remove(deleted)
 		}
 	case 4:
 		h.applyAccessChange(version, h.access.setRole(role, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}}}))

@@ -282,16 +282,16 @@ func TestVisibleNamespacesResumed(t *testing.T) {
 	w.remove(w.objects["bank"])
 	w.bindGroups("shop")
 	w.putNamespace("shop", map[string]string{"a": "secret"})
-	gone, err := janes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: since})
+	resumed, err := janes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: since})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer gone.Stop()
-	deleted := awaitEvent(t, gone)
+	defer resumed.Stop()
+	deleted := awaitEvent(t, resumed)
 	if o, ok := deleted.Object.(*corev1.Namespace); !ok || deleted.Type != watch.Deleted || o.Name != "shop" || o.Labels["a"] != "b" {
 		t.Errorf("got %s %v for a namespace whose access was revoked, want its last visible state", deleted.Type, deleted.Object)
 	}
-	expectEvents(t, gone, "ADDED shop-dev")
+	expectEvents(t, resumed, "ADDED shop-dev")
 
 	// A watch can start from the version of a list, even if that version revoked access.
 	w.bindGroups("shop-dev")

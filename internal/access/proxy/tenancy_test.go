@@ -63,7 +63,7 @@ func newFakeEstate(t *testing.T) *fakeEstate {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		respondError(w, r, apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", fmt.Errorf("said by the API server")))
+		respondError(w, r, apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", fmt.Errorf("from the API server")))
 	})
 	server := httptest.NewServer(chain{authenticator: authenticator, metrics: newMetrics(), next: withTenancy(tenancy, upstream, upstream)}.buildHandler())
 	t.Cleanup(server.Close)
@@ -247,7 +247,7 @@ func TestTenancy(t *testing.T) {
 		for _, name := range names[1] {
 			// The same 403 as for a missing object: the answer does not reveal taken
 			// names.
-			if err := get("janes", resource, name); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "said by the API server") {
+			if err := get("janes", resource, name); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "from the API server") {
 				t.Errorf("getting %s %s: %v", resource.Resource, name, err)
 			}
 		}
@@ -554,7 +554,7 @@ func TestRevocationsOfOthers(t *testing.T) {
 		e := awaitEvent(t, resumed)
 		o, ok := e.Object.(*corev1.Namespace)
 		if !ok || o.Name != "shop" {
-			t.Fatalf("jane is told of another's namespace: %s %v", e.Type, e.Object)
+			t.Fatalf("jane gets an event of another's namespace: %s %v", e.Type, e.Object)
 		}
 		if o.Labels["last"] == "event" {
 			return
@@ -592,7 +592,7 @@ func runRandomTenancy(t *testing.T, seed uint64) {
 		clients[&informerClient{selector: labels.Everything(), seen: func(o object) {
 			node, ok := o.(*corev1.Node)
 			if ok && !everSeen.Has(node.Name+"@"+node.Labels[v1alpha1.DefaultNodePoolKey]) {
-				t.Errorf("jane is told of node %s in pool %s", node.Name, node.Labels[v1alpha1.DefaultNodePoolKey])
+				t.Errorf("jane gets node %s in pool %s", node.Name, node.Labels[v1alpha1.DefaultNodePoolKey])
 			}
 		}}] = c
 	}

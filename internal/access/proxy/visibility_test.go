@@ -74,14 +74,14 @@ func TestVisibility(t *testing.T) {
 			}
 		}
 
-		gone := v.setBinding(c.in, "given", rbacv1.RoleRef{}, nil)
+		withdrawn := v.setBinding(c.in, "given", rbacv1.RoleRef{}, nil)
 		if got := listVisible(v, jane); got != "" {
 			t.Errorf("%s: without the binding jane sees %q", c.about, got)
 		}
 		// Users who could see a namespace receive its deletion.
 		for _, namespace := range strings.Fields(c.want) {
-			if namespace != "all" && !slices.Contains(gone.listRevokedFor(namespace), toSubject(c.subject)) {
-				t.Errorf("%s: nobody is told that %s is gone", c.about, namespace)
+			if namespace != "all" && !slices.Contains(withdrawn.listRevokedFor(namespace), toSubject(c.subject)) {
+				t.Errorf("%s: the revocation of %s is not reported", c.about, namespace)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func TestMisfit(t *testing.T) {
 			before := pod.DeepCopy()
 			got := a.explainMisfit(&pod, "apps")
 			if (got == "") != (test.wantText == "") || !strings.Contains(got, test.wantText) {
-				t.Errorf("says %q, want %q", got, test.wantText)
+				t.Errorf("got %q, want %q", got, test.wantText)
 			}
 			if before.String() != pod.String() {
 				t.Error("the pod itself was changed")

@@ -22,9 +22,9 @@ const mutations = "mutations.gatekeeper.sh"
 // tenant.
 func (a *Adoption) matchesTenant(o *unstructured.Unstructured, live map[string]*corev1.Namespace) bool {
 	return slices.ContainsFunc(a.tenant.Namespaces, func(name string) bool {
-		included, said := readTexts(o, "namespaces")
+		included, restricted := readTexts(o, "namespaces")
 		excluded, _ := readTexts(o, "excludedNamespaces")
-		if said && !matchesAny(included, name) || matchesAny(excluded, name) || getString(o, "spec", "match", "scope") == "Cluster" {
+		if restricted && !matchesAny(included, name) || matchesAny(excluded, name) || getString(o, "spec", "match", "scope") == "Cluster" {
 			return false
 		}
 		content, ok, err := unstructured.NestedMap(o.Object, "spec", "match", "namespaceSelector")

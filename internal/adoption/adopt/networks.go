@@ -116,15 +116,15 @@ func (a *Adoption) findTrafficChanges(now *netpol.Snapshot, p *Plan) ([]Traffic,
 // objects are deleted.
 func (a *Adoption) buildFinalState(now *netpol.Snapshot, p *Plan) ([]corev1.Namespace, []client.Object) {
 	namespaces, walls := a.buildWalledNamespaces(now.Namespaces)
-	gone := map[apply.Ref]bool{}
+	replaced := map[apply.Ref]bool{}
 	for _, b := range p.ListReplaced() {
-		gone[apply.RefOf(b.object)] = true
+		replaced[apply.RefOf(b.object)] = true
 	}
 	for _, o := range walls {
-		gone[apply.RefOf(o)] = true
+		replaced[apply.RefOf(o)] = true
 	}
 	policies := slices.DeleteFunc(slices.Clone(now.Policies), func(o client.Object) bool {
-		return gone[apply.RefOf(o)] || isOurs(o) && slices.Contains(a.tenant.Namespaces, o.GetNamespace())
+		return replaced[apply.RefOf(o)] || isOurs(o) && slices.Contains(a.tenant.Namespaces, o.GetNamespace())
 	})
 	return namespaces, append(policies, walls...)
 }

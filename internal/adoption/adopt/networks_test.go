@@ -195,7 +195,7 @@ func TestChanges(t *testing.T) {
 		policies []client.Object
 		ends     []Traffic
 	}{
-		"nothing stood there": {nil, all},
+		"nothing existed": {nil, all},
 		// A Calico policy denies the sources that it does not allow.
 		"nothing came in by Calico's":      {[]client.Object{calicoDeny}, all[3:]},
 		"nothing came in":                  {[]client.Object{parseTypedPolicy(t, "{podSelector: {}, policyTypes: [Ingress]}")}, all[3:]},

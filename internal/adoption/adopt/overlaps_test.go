@@ -117,7 +117,7 @@ func TestExplainConflict(t *testing.T) {
 	key := a.estate.Platform.NodePoolKey
 	without, with := assign("[{key: team, operator: Exists}]"), assign("[{key: "+key+", operator: Equal, value: apps}]")
 	if why := a.explainConflict(without); why != "" {
-		t.Errorf("nobody else mutates where croft places pods natively: %s", why)
+		t.Errorf("a conflict of mutators where croft places pods natively: %s", why)
 	}
 	a.estate.Platform.Placement = "Gatekeeper"
 	if a.explainConflict(without) == "" {

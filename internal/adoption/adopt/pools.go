@@ -35,7 +35,7 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 	key := a.estate.Platform.NodePoolKey
 	for _, name := range a.tenant.Pools {
 		for _, o := range wall.PoolObjects(&a.estate.Platform, a.estate.FindPool(name)) {
-			if wanted, ok := o.(*karpenterv1.NodePool); ok {
+			if desired, ok := o.(*karpenterv1.NodePool); ok {
 				i := slices.IndexFunc(live.Items, func(n karpenterv1.NodePool) bool { return n.Name == name })
 				if i < 0 {
 					p.Pools = append(p.Pools, Pool{Name: name, State: "is new: its nodes start for the first pods that are re-created"})
@@ -45,7 +45,7 @@ func (a *Adoption) comparePools(ctx context.Context, p *Plan) error {
 					p.Blockers = append(p.Blockers, reason)
 					continue
 				}
-				p.Pools = append(p.Pools, comparePool(&live.Items[i], wanted))
+				p.Pools = append(p.Pools, comparePool(&live.Items[i], desired))
 			}
 		}
 		for i := range live.Items {
@@ -69,9 +69,9 @@ func explainRefusal(live *karpenterv1.NodePool) string {
 }
 
 // comparePool returns the effect of changing a NodePool on its existing nodes.
-func comparePool(live, wanted *karpenterv1.NodePool) Pool {
+func comparePool(live, desired *karpenterv1.NodePool) Pool {
 	pool := Pool{Name: live.Name, State: "does not change"}
-	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: wanted}, nil)
+	effect := drift.Compare(drift.Pool{NodePool: live}, drift.Pool{NodePool: desired}, nil)
 	drifts := len(effect.Fields) > 0
 	switch {
 	case drifts && !effect.HeldByBudget:

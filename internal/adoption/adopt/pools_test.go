@@ -38,18 +38,18 @@ func TestComparePool(t *testing.T) {
 		replaces  bool
 		wantText  string
 	}{
-		"the same":                            {tainted, tainted, false, "does not change"},
-		"a taint more":                        {func(*karpenterv1.NodePool) {}, tainted, true, "REPLACES ITS NODES"},
-		"a taint less":                        {tainted, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
-		"another label":                       {func(p *karpenterv1.NodePool) { p.Spec.Template.Labels = nil }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
-		"an annotation":                       {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Annotations = map[string]string{"a": "b"} }, true, "REPLACES ITS NODES"},
-		"an expiry":                           {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.ExpireAfter.Duration = ptr.To(time.Hour) }, true, "REPLACES ITS NODES"},
-		"another node class":                  {func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = "old" }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
-		"held by a budget":                    {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: drifted}), false, "only new nodes get the new taints"},
-		"held by a budget in percent":         {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0%"}), false, "prevents the replacement of running nodes"},
-		"a budget of some hours holds none":   {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Schedule: &nightly}), true, "REPLACES ITS NODES"},
-		"a budget of another reason as well":  {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: []karpenterv1.DisruptionReason{karpenterv1.DisruptionReasonEmpty}}), true, "REPLACES ITS NODES"},
-		"a budget that leaves one holds none": {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "1"}), true, "REPLACES ITS NODES"},
+		"the same":                    {tainted, tainted, false, "does not change"},
+		"a taint more":                {func(*karpenterv1.NodePool) {}, tainted, true, "REPLACES ITS NODES"},
+		"a taint less":                {tainted, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
+		"another label":               {func(p *karpenterv1.NodePool) { p.Spec.Template.Labels = nil }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
+		"an annotation":               {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Annotations = map[string]string{"a": "b"} }, true, "REPLACES ITS NODES"},
+		"an expiry":                   {func(*karpenterv1.NodePool) {}, func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.ExpireAfter.Duration = ptr.To(time.Hour) }, true, "REPLACES ITS NODES"},
+		"another node class":          {func(p *karpenterv1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = "old" }, func(*karpenterv1.NodePool) {}, true, "REPLACES ITS NODES"},
+		"held by a budget":            {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: drifted}), false, "only new nodes get the new taints"},
+		"held by a budget in percent": {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0%"}), false, "prevents the replacement of running nodes"},
+		"a budget of some hours blocks no replacement":   {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Schedule: &nightly}), true, "REPLACES ITS NODES"},
+		"a budget of another reason as well":             {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "0", Reasons: []karpenterv1.DisruptionReason{karpenterv1.DisruptionReasonEmpty}}), true, "REPLACES ITS NODES"},
+		"a budget that leaves one blocks no replacement": {func(*karpenterv1.NodePool) {}, budget(karpenterv1.Budget{Nodes: "1"}), true, "REPLACES ITS NODES"},
 		"gathers pods from now on": {tainted, func(p *karpenterv1.NodePool) {
 			tainted(p)
 			p.Spec.Disruption.ConsolidationPolicy = karpenterv1.ConsolidationPolicyWhenEmptyOrUnderutilized
@@ -58,7 +58,7 @@ func TestComparePool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := comparePool(pool(test.was), pool(test.will))
 			if got.ReplacesNodes != test.replaces || !strings.Contains(got.State, test.wantText) {
-				t.Errorf("replaces: %t, want %t; says %q, want %q", got.ReplacesNodes, test.replaces, got.State, test.wantText)
+				t.Errorf("replaces: %t, want %t; state %q, want %q", got.ReplacesNodes, test.replaces, got.State, test.wantText)
 			}
 		})
 	}

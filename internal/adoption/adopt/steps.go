@@ -22,12 +22,12 @@ func (a *Adoption) RecordState(ctx context.Context, p *Plan) error {
 		return err
 	}
 	for _, o := range a.buildWalls() {
-		wanted, ok := o.(*corev1.Namespace)
+		desired, ok := o.(*corev1.Namespace)
 		if !ok {
 			continue
 		}
-		namespace, there := live[wanted.Name]
-		_, noted := r.Namespaces[wanted.Name]
+		namespace, there := live[desired.Name]
+		_, noted := r.Namespaces[desired.Name]
 		if !there || noted || namespace.Labels[v1alpha1.TenantLabel] == a.tenant.Name {
 			continue
 		}
@@ -38,7 +38,7 @@ func (a *Adoption) RecordState(ctx context.Context, p *Plan) error {
 			continue
 		}
 		marks := Marks{}
-		for key := range wanted.Labels {
+		for key := range desired.Labels {
 			if value, ok := namespace.Labels[key]; ok {
 				if marks.Labels == nil {
 					marks.Labels = map[string]string{}
@@ -46,7 +46,7 @@ func (a *Adoption) RecordState(ctx context.Context, p *Plan) error {
 				marks.Labels[key] = value
 			}
 		}
-		r.Namespaces[wanted.Name] = marks
+		r.Namespaces[desired.Name] = marks
 	}
 	for _, b := range p.Overlaps {
 		if b.Overwritten {

@@ -102,7 +102,7 @@ func TestChangesDocAgreesWithKarpenter(t *testing.T) {
 				want = "replaced if"
 			}
 			if got := strings.HasPrefix(row.effect, "replaced if"); !strings.HasPrefix(row.effect, want) || want == "replaced" && got {
-				t.Errorf("%s: %+v, and docs/reference/changes.md says %q", field, effect, row.effect)
+				t.Errorf("%s: %+v, but docs/reference/changes.md has %q", field, effect, row.effect)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func TestCapsule(t *testing.T) {
 		"not frozen":          {read: buildCapsuleTenant("cordoned: false\npreventDeletion: true"), options: demo, gives: []string{`"protect":true`}, findings: []want{{source.Kept, "spec.preventDeletion", "tenants.oil.protect"}}},
 		"not protected":       {read: buildCapsuleTenant("preventDeletion: false"), options: demo, not: []string{`"protect"`}, findings: []want{{source.Kept, "spec.preventDeletion", "tenants.oil.protect"}}},
 		"protected by a mark": {read: strings.Replace(buildCapsuleTenant(""), "{name: oil}", "{name: oil, annotations: {capsule.clastix.io/protected: \"\"}}", 1), options: demo, gives: []string{`"protect":true`}, findings: []want{{source.Kept, `protected"]`, "tenants.oil.protect"}}},
-		"nothing said":        {read: buildCapsuleTenant("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
+		"all empty":           {read: buildCapsuleTenant("namespaceOptions: {}\nnetworkPolicies: {}\nresourceQuotas: {}\npermissions: {}\ningressOptions: {}\nrules: []"), options: demo, gives: []string{`"oil":{"pool":"jobs"}`}},
 	} {
 		t.Run(name, r.checkMapping)
 	}

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/declare/document"
 )
 
-var update = flag.Bool("update", false, "write docs/reference/migrate/examples anew")
+var update = flag.Bool("update", false, "rewrite docs/reference/migrate/examples")
 
 // readAll reads the files of a directory, named by their relative paths.
 func readAll(t testing.TB, dir string) ([]*source.Object, document.Problems) {
@@ -131,10 +131,10 @@ func expectAccounted(t testing.TB, objects []*source.Object, r *migrate.Result) 
 	for _, f := range r.Findings {
 		found += f.Leaves
 		if f.Outcome != source.Kept && f.Message == "" {
-			t.Errorf("%s %s is %s, and nothing says why", f.Object, f.Field, f.Outcome)
+			t.Errorf("%s %s is %s, without a reason", f.Object, f.Field, f.Outcome)
 		}
 		if f.Outcome == source.Kept && len(f.To) == 0 {
-			t.Errorf("%s %s is kept, and nothing says where", f.Object, f.Field)
+			t.Errorf("%s %s is kept, without a place", f.Object, f.Field)
 		}
 	}
 	if found != values {

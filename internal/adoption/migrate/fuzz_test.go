@@ -49,7 +49,7 @@ func FuzzMigrate(f *testing.F) {
 		}
 		d, wrong := r.File.Declaration()
 		if len(wrong) > 0 && len(r.Problems) == 0 {
-			t.Errorf("croft check refuses what was written, and nothing said so: %v", wrong)
+			t.Errorf("croft check refuses what was written, and there is no problem: %v", wrong)
 		}
 		if d == nil {
 			t.Error("there is no declaration")

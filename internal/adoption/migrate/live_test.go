@@ -72,18 +72,18 @@ func TestLiveDialects(t *testing.T) {
 			if diff := gocmp.Diff(want, buildEstate(t, file), isSameJSON...); diff != "" {
 				t.Errorf("another estate came back (-written +migrated):\n%s", diff)
 			}
-			told := map[string]int{}
+			reported := map[string]int{}
 			for _, f := range r.Findings {
 				if strings.HasSuffix(f.Object, "own") && (f.Field == "" || f.Field == "spec") {
-					told[f.Object]++
+					reported[f.Object]++
 				}
 			}
 			policy := "NetworkPolicy/shop/own"
 			if want.Platform.Network.Calico != nil {
 				policy = "NetworkPolicy/shop/default.own"
 			}
-			if diff := gocmp.Diff(map[string]int{policy: 1, "ClusterNetworkPolicy/cluster-own": 1, "ClusterNetworkPolicy/amazon-own": 1}, told); diff != "" {
-				t.Errorf("what is somebody's own (-want +told):\n%s", diff)
+			if diff := gocmp.Diff(map[string]int{policy: 1, "ClusterNetworkPolicy/cluster-own": 1, "ClusterNetworkPolicy/amazon-own": 1}, reported); diff != "" {
+				t.Errorf("findings about others' policies (-want +got):\n%s", diff)
 			}
 		})
 	}

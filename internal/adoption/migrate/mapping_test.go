@@ -14,7 +14,7 @@ import (
 type want struct {
 	outcome source.Outcome
 	field   string
-	says    string
+	message string
 }
 
 // row is one row of a mapping: the input, the expected parts of croft.yaml or the node classes,
@@ -54,25 +54,25 @@ func (r row) checkMapping(t *testing.T) {
 	}
 	for _, w := range r.findings {
 		if !slices.ContainsFunc(result.Findings, func(f source.Finding) bool {
-			return f.Outcome == w.outcome && strings.HasSuffix(f.Object+" "+f.Field, w.field) && strings.Contains(f.Message+strings.Join(f.To, " "), w.says)
+			return f.Outcome == w.outcome && strings.HasSuffix(f.Object+" "+f.Field, w.field) && strings.Contains(f.Message+strings.Join(f.To, " "), w.message)
 		}) {
-			t.Errorf("nothing says that %s is %s: %q\n%s", w.field, w.outcome, w.says, result.Markdown())
+			t.Errorf("no finding that %s is %s: %q\n%s", w.field, w.outcome, w.message, result.Markdown())
 		}
 	}
-	var told []string
+	var messages []string
 	for _, p := range result.Problems {
-		told = append(told, p.Error())
+		messages = append(messages, p.Error())
 	}
 	for _, text := range r.problems {
-		if !slices.ContainsFunc(told, func(line string) bool { return strings.Contains(line, text) }) {
-			t.Errorf("no problem says %q, only:\n%s", text, strings.Join(told, "\n"))
+		if !slices.ContainsFunc(messages, func(line string) bool { return strings.Contains(line, text) }) {
+			t.Errorf("no problem contains %q, only:\n%s", text, strings.Join(messages, "\n"))
 		}
 	}
 	if len(r.problems) > 0 {
 		return
 	}
-	if len(told) > 0 {
-		t.Errorf("there are problems:\n%s", strings.Join(told, "\n"))
+	if len(messages) > 0 {
+		t.Errorf("there are problems:\n%s", strings.Join(messages, "\n"))
 	}
 	if err := result.File.Problems().Err(); err != nil {
 		t.Errorf("croft check refuses croft.yaml: %v", err)
@@ -154,7 +154,7 @@ func TestProvisioners(t *testing.T) {
 
 func TestNodeTemplates(t *testing.T) {
 	for name, r := range map[string]row{
-		"all that croft.yaml can say": {read: buildSharedProvisioner(selectors + "tags: {Team: shop, CostCode: org1}"),
+		"all that croft.yaml supports": {read: buildSharedProvisioner(selectors + "tags: {Team: shop, CostCode: org1}"),
 			gives:    []string{`"nodeClass":{"aws":{"amiAlias":"al2023@latest","instanceProfile":"nodes"}}`, `"tags":{"Team":"shop"}`, `"costCode":"org1"`, `"clusterName":"demo"`},
 			findings: []want{{source.Changed, "spec.amiFamily", "Amazon Linux 2"}, {source.Changed, "spec.metadataOptions", "hops"}}},
 		"discovery of another tag": {read: buildSharedProvisioner("subnetSelector: {Name: \"*private*\"}\nsecurityGroupSelector: {Name: \"*private*\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
@@ -165,12 +165,12 @@ func TestNodeTemplates(t *testing.T) {
 			findings: []want{{source.Changed, "spec.blockDeviceMappings[0].ebs.encrypted", "croft sets true"}, {source.Changed, "spec.blockDeviceMappings[0].ebs.volumeType", "gp2"},
 				{source.Kept, "spec.blockDeviceMappings", "nodeClass.aws.blockDeviceMappings"}}},
 		"public addresses": {read: buildSharedProvisioner(selectors), findings: []want{{source.Changed, "spec.associatePublicIPAddress", "croft sets false"}}},
-		"more than croft.yaml can say": {read: buildSharedProvisioner(selectors + "context: reserved"),
+		"more than croft.yaml supports": {read: buildSharedProvisioner(selectors + "context: reserved"),
 			gives: []string{`"nodeClass":{"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}}`, `"context":"reserved"`,
 				`"httpPutResponseHopLimit":2`, `"subnetSelectorTerms":[{"tags":{"karpenter.sh/discovery":"demo"}}]`, `"amiSelectorTerms":[{"alias":"al2023@latest"}]`}},
 		"a value that croft check refuses": {read: buildSharedProvisioner(selectors + "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100}}]"),
 			gives: []string{`"ref":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"nodes"}`, `"volumeSize":100`}},
-		"hops that were said stay": {read: buildSharedProvisioner(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
+		"hops that were set stay": {read: buildSharedProvisioner(selectors + "metadataOptions: {httpPutResponseHopLimit: 3}"), gives: []string{`"httpPutResponseHopLimit":3`}, not: []string{`HopLimit":2`}},
 		"a list of ids": {read: buildSharedProvisioner("subnetSelector: {aws-ids: \"subnet-1,subnet-2\"}\nsecurityGroupSelector: {\"aws::ids\": \"sg-1, sg-2\"}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
 			gives: []string{`"subnetSelectorTerms":[{"id":"subnet-1"},{"id":"subnet-2"}]`, `"securityGroupSelectorTerms":[{"id":"sg-1"},{"id":"sg-2"}]`}},
 		"ids and tags never together": {read: buildSharedProvisioner("subnetSelector: {aws-ids: subnet-1, Name: private}\nsecurityGroupSelector: {a: b}\ninstanceProfile: nodes"), options: draft.Options{ClusterName: "demo"},
@@ -192,7 +192,7 @@ func TestNodeTemplates(t *testing.T) {
 				strings.ReplaceAll(strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives:    []string{`"kubelet":{"maxPods":20}`, `"nodeClass":{"aws":{"kubelet":{"maxPods":50}}}`},
 			findings: []want{{source.Kept, "spec.instanceProfile", "platform.nodeClass.aws.instanceProfile"}, {source.Kept, "kubeletConfiguration.maxPods", "pools.apps.nodeClass.aws.kubelet.maxPods"}}},
-		"two kubelets on one that croft cannot say": {
+		"two kubelets on one that croft does not support": {
 			read: strings.Replace(buildSharedProvisioner(selectors+"context: reserved"), "{providerRef", "{kubeletConfiguration: {maxPods: 20}, providerRef", 1) + "---" +
 				strings.ReplaceAll(strings.Replace(strings.Split(buildSharedProvisioner(selectors), "---")[0], "{providerRef", "{kubeletConfiguration: {maxPods: 50}, providerRef", 1), "jobs", "apps"),
 			gives: []string{`"kubelet":{"maxPods":20}`, `"kubelet":{"maxPods":50}`, `"name":"nodes-apps"`}},

@@ -82,7 +82,7 @@ func expectPlacements(t *testing.T, r *migrate.Result, declared []declaration) {
 		if !slices.ContainsFunc(r.Problems, func(p document.Problem) bool {
 			return p.Path == d.by || strings.HasPrefix(p.Path, d.by+": ") || strings.Contains(p.Message, "omits tenant "+d.namespace+" until")
 		}) {
-			t.Errorf("nothing says that pods of %s no longer run on %s, which %s says", d.namespace, d.pool, d.by)
+			t.Errorf("no problem that pods of %s no longer run on %s, where %s places them", d.namespace, d.pool, d.by)
 		}
 	}
 	for name, spec := range r.File.Tenants {

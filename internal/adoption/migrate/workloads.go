@@ -87,14 +87,14 @@ func explainMisplacement(d *draft.Draft, r *Result, namespace string, term []dra
 	if len(pools) == 0 {
 		return ""
 	}
-	wanted := strings.Join(pools, " or ")
+	names := strings.Join(pools, " or ")
 	t := d.Tenants[d.FindTenant(namespace)]
 	if t == nil {
-		return "requires nodes of pool " + wanted + ", which takes only pods of its tenants, and no tenant in the input has namespace " + namespace + ": its pods will be evicted"
+		return "requires nodes of pool " + names + ", which takes only pods of its tenants, and no tenant in the input has namespace " + namespace + ": its pods will be evicted"
 	}
 	own := slices.DeleteFunc(pools, func(pool string) bool { return !slices.Contains(t.Pools(), pool) })
 	if len(own) == 0 {
-		return "requires nodes of pool " + wanted + ", but the tenant of namespace " + namespace + " runs on pool " + strings.Join(t.Pools(), " or ") + ": croft refuses its pods"
+		return "requires nodes of pool " + names + ", but the tenant of namespace " + namespace + " runs on pool " + strings.Join(t.Pools(), " or ") + ": croft refuses its pods"
 	}
 	for _, s := range term {
 		if (s.Key == d.Key || draft.IsPoolLabel(s.Key)) && s.ChoosesPools() && !slices.ContainsFunc(own, func(pool string) bool { return slices.Contains(s.Values, pool) }) {

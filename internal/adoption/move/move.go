@@ -22,38 +22,38 @@ func (m *Mover) Move(ctx context.Context, w *Workload, timeout time.Duration, re
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	last := "it has not started"
-	say := func(text string) { last = text; report(w.String() + ": " + text) }
-	err := m.moveWorkload(ctx, w, say)
+	progress := func(text string) { last = text; report(w.String() + ": " + text) }
+	err := m.moveWorkload(ctx, w, progress)
 	if wait.Interrupted(err) || ctx.Err() != nil {
 		return fmt.Errorf("%s is not moved after %s: %s", w, timeout, last)
 	}
 	return err
 }
 
-func (m *Mover) moveWorkload(ctx context.Context, w *Workload, say func(string)) error {
+func (m *Mover) moveWorkload(ctx context.Context, w *Workload, progress func(string)) error {
 	if w.Way == Evict {
 		for i := range w.Pods {
-			if err := m.evictPod(ctx, w, &w.Pods[i], say); err != nil {
+			if err := m.evictPod(ctx, w, &w.Pods[i], progress); err != nil {
 				return err
 			}
 		}
-		return m.waitSettled(ctx, w, say)
+		return m.waitSettled(ctx, w, progress)
 	}
 	if err := m.restartWorkload(ctx, w, time.Now()); err != nil {
 		return err
 	}
-	return m.waitSettled(ctx, w, say)
+	return m.waitSettled(ctx, w, progress)
 }
 
 // waitSettled waits until all pods of a workload run on its tenant's pools.
-func (m *Mover) waitSettled(ctx context.Context, w *Workload, say func(string)) error {
+func (m *Mover) waitSettled(ctx context.Context, w *Workload, progress func(string)) error {
 	return wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 		left, err := m.countMisplaced(ctx, w)
 		if err != nil {
 			return false, err
 		}
 		if left > 0 {
-			say(fmt.Sprintf("%d of its pods still run on nodes of other pools", left))
+			progress(fmt.Sprintf("%d of its pods still run on nodes of other pools", left))
 			return false, nil
 		}
 		if w.Kind == "Pod" || w.Kind == "ReplicaSet" {
@@ -67,7 +67,7 @@ func (m *Mover) waitSettled(ctx context.Context, w *Workload, say func(string)) 
 			return false, err
 		}
 		if w.Way == Restart && !isRolledOut(o) || w.Way == Evict && !areAllReady(o) {
-			say("its new pods are not ready yet")
+			progress("its new pods are not ready yet")
 			return false, nil
 		}
 		return true, nil
@@ -76,17 +76,17 @@ func (m *Mover) waitSettled(ctx context.Context, w *Workload, say func(string)) 
 
 // countMisplaced returns the number of a workload's pods that run on wrong pools.
 func (m *Mover) countMisplaced(ctx context.Context, w *Workload) (int, error) {
-	strays, err := m.ListMisplaced(ctx)
+	misplaced, err := m.ListMisplaced(ctx)
 	if err != nil {
 		return 0, err
 	}
 	n := 0
-	for i := range strays {
-		kind, name, err := m.findController(ctx, &strays[i])
+	for i := range misplaced {
+		kind, name, err := m.findController(ctx, &misplaced[i])
 		if err != nil {
 			return 0, err
 		}
-		if strays[i].Namespace == w.Namespace && kind == w.Kind && name == w.Name {
+		if misplaced[i].Namespace == w.Namespace && kind == w.Kind && name == w.Name {
 			n++
 		}
 	}
@@ -95,7 +95,7 @@ func (m *Mover) countMisplaced(ctx context.Context, w *Workload) (int, error) {
 
 // evictPod evicts a pod, retrying until its budgets allow it. It waits until the pod is deleted
 // and its workload is complete again.
-func (m *Mover) evictPod(ctx context.Context, w *Workload, s *MisplacedPod, say func(string)) error {
+func (m *Mover) evictPod(ctx context.Context, w *Workload, s *MisplacedPod, progress func(string)) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Pod}}
 	if err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return client.IgnoreNotFound(err)
@@ -105,7 +105,7 @@ func (m *Mover) evictPod(ctx context.Context, w *Workload, s *MisplacedPod, say 
 		eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &id}}}
 		err := m.client.SubResource("eviction").Create(ctx, pod, eviction)
 		if apierrors.IsTooManyRequests(err) {
-			say("pod " + s.Pod + " may not be evicted yet: " + err.Error())
+			progress("pod " + s.Pod + " may not be evicted yet: " + err.Error())
 			return false, nil
 		}
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // deleted, or replaced by another pod of this name
@@ -116,7 +116,7 @@ func (m *Mover) evictPod(ctx context.Context, w *Workload, s *MisplacedPod, say 
 	if err != nil {
 		return err
 	}
-	say("pod " + s.Pod + " is being evicted")
+	progress("pod " + s.Pod + " is being evicted")
 	return wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 		var now corev1.Pod
 		err := m.client.Get(ctx, client.ObjectKeyFromObject(pod), &now)

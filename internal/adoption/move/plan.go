@@ -90,12 +90,12 @@ func (m *Mover) ListMisplaced(ctx context.Context) ([]MisplacedPod, error) {
 
 // Plan returns the workloads to move, with the way for each.
 func (m *Mover) Plan(ctx context.Context) ([]Workload, error) {
-	strays, err := m.ListMisplaced(ctx)
+	misplaced, err := m.ListMisplaced(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Workload
-	for _, s := range strays {
+	for _, s := range misplaced {
 		kind, name, err := m.findController(ctx, &s)
 		if err != nil {
 			return nil, err

@@ -46,9 +46,9 @@ func (s *Statement) allows(action, resource string, context map[string][]string)
 // because IAM compares keys without regard to case.
 func (c Conditions) areMet(context map[string][]string) bool {
 	for operator, keys := range c {
-		for key, wanted := range keys {
+		for key, patterns := range keys {
 			values, ok := context[strings.ToLower(key)]
-			if !evaluateCondition(operator, wanted, values, ok) {
+			if !evaluateCondition(operator, patterns, values, ok) {
 				return false
 			}
 		}
@@ -57,21 +57,21 @@ func (c Conditions) areMet(context map[string][]string) bool {
 }
 
 // evaluateCondition evaluates one condition. A condition with an unknown operator is never met.
-func evaluateCondition(operator string, wanted, values []string, exists bool) bool {
+func evaluateCondition(operator string, patterns, values []string, exists bool) bool {
 	set, name, ofSet := strings.Cut(operator, ":")
 	if !ofSet {
 		set, name = "", operator
 	}
 	name, ifExists := strings.CutSuffix(name, "IfExists")
 	if name == "Null" {
-		return !ofSet && !ifExists && slices.Contains(wanted, formatBool(!exists))
+		return !ofSet && !ifExists && slices.Contains(patterns, formatBool(!exists))
 	}
 	compare, ok := comparisons[name]
 	if !ok {
 		return false
 	}
 	among := func(value string) bool {
-		return slices.ContainsFunc(wanted, func(w string) bool { return compare(w, value) })
+		return slices.ContainsFunc(patterns, func(w string) bool { return compare(w, value) })
 	}
 	switch {
 	case set == "ForAllValues":
@@ -89,7 +89,7 @@ func evaluateCondition(operator string, wanted, values []string, exists bool) bo
 
 // comparisons are the operators. They compare the value in a condition with the value in a
 // request.
-var comparisons = map[string]func(wanted, value string) bool{
+var comparisons = map[string]func(pattern, value string) bool{
 	"StringEquals": func(w, v string) bool { return w == v },
 	"StringLike":   matchesPattern,
 	"ArnEquals":    matchesARN,

@@ -50,7 +50,7 @@ func TestConditions(t *testing.T) {
 	arns := []string{"arn:aws:events:r:1:rule/a", "arn:aws:events:r:1:rule/b*"}
 	for _, c := range []struct {
 		operator string
-		wanted   []string
+		patterns []string
 		context  map[string][]string
 		want     bool
 	}{
@@ -85,9 +85,9 @@ func TestConditions(t *testing.T) {
 		{"Null", []string{"false"}, nil, false},
 		{"NumericEquals", []string{"1"}, values("1"), false}, // unknown to this package
 	} {
-		s := []Statement{{Actions: []string{"ec2:*"}, Resources: []string{"*"}, Conditions: Conditions{c.operator: {"AWS:key": c.wanted}}}}
+		s := []Statement{{Actions: []string{"ec2:*"}, Resources: []string{"*"}, Conditions: Conditions{c.operator: {"AWS:key": c.patterns}}}}
 		if got := Allows(s, Request{Action: "ec2:RunInstances", Context: c.context}); got != c.want {
-			t.Errorf("%s %v of %v: %v", c.operator, c.wanted, c.context, got)
+			t.Errorf("%s %v of %v: %v", c.operator, c.patterns, c.context, got)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestAllows(t *testing.T) {
 		"another action":               {Request{"s3:PutObject", []string{a}, nil}, false},
 		"each by its own statement":    {Request{"s3:GetObject", []string{a, b}, v}, true},
 		"each must be allowed":         {Request{"s3:GetObject", []string{a, b}, nil}, false},
-		"no resource, all wanted":      {Request{"s3:ListBuckets", nil, map[string][]string{"K": {"v"}, "L": {""}}}, true},
+		"no resource, all required":    {Request{"s3:ListBuckets", nil, map[string][]string{"K": {"v"}, "L": {""}}}, true},
 		"one condition of two":         {Request{"s3:ListBuckets", nil, v}, false},
 		"no resource, one in reach":    {Request{"s3:GetObject", nil, v}, false},
 		"a resource, where all are":    {Request{"s3:ListParts", []string{b}, map[string][]string{"k": {"v"}, "l": {"x"}}}, true},

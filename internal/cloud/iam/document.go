@@ -28,11 +28,11 @@ func (s *Statement) buildContent() map[string]any {
 	if len(s.Conditions) > 0 {
 		operators := map[string]any{}
 		for operator, keys := range s.Conditions {
-			wanted := map[string]any{}
+			condition := map[string]any{}
 			for key, values := range keys {
-				wanted[key] = simplifyList(values)
+				condition[key] = simplifyList(values)
 			}
-			operators[operator] = wanted
+			operators[operator] = condition
 		}
 		content["Condition"] = operators
 	}

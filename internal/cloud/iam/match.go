@@ -38,12 +38,12 @@ func matchesARN(pattern, arn string) bool {
 	if pattern == "*" {
 		return true
 	}
-	wanted, got := strings.SplitN(pattern, ":", arnParts), strings.SplitN(arn, ":", arnParts)
-	if len(wanted) != arnParts || len(got) != arnParts {
+	want, got := strings.SplitN(pattern, ":", arnParts), strings.SplitN(arn, ":", arnParts)
+	if len(want) != arnParts || len(got) != arnParts {
 		return false
 	}
-	for i := range wanted {
-		if !matchesPattern(wanted[i], got[i]) {
+	for i := range want {
+		if !matchesPattern(want[i], got[i]) {
 			return false
 		}
 	}

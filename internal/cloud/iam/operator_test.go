@@ -20,17 +20,17 @@ pools:
 `
 
 var (
-	wanted = makeTags("aws:RequestTag/croft.dev/cluster", "demo", "aws:RequestTag/croft.dev/network", "n3", "aws:RequestTag/croft.dev/nodeclaim", "u1")
-	owned  = makeTags("aws:ResourceTag/croft.dev/cluster", "demo")
+	requestTags = makeTags("aws:RequestTag/croft.dev/cluster", "demo", "aws:RequestTag/croft.dev/network", "n3", "aws:RequestTag/croft.dev/nodeclaim", "u1")
+	owned       = makeTags("aws:ResourceTag/croft.dev/cluster", "demo")
 )
 
 // operatorCalls are the operator's calls over the life of a node with secondary networks.
 var operatorCalls = []Request{
 	{"ec2:DescribeInstances", nil, makeTags()}, {"ec2:DescribeInstanceTypes", nil, makeTags()}, {"ec2:DescribeNetworkInterfaces", nil, makeTags()},
-	{"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, wanted},
+	{"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, requestTags},
 	{"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-1", arn + "security-group/sg-1"}, makeTags()},
 	{"ec2:CreateNetworkInterface", []string{"arn:aws:ec2:eu-west-1:2:subnet/subnet-2"}, makeTags()}, // a shared network's subnet
-	{"ec2:CreateTags", []string{arn + "network-interface/*"}, mergeContexts(wanted, makeTags("ec2:CreateAction", "CreateNetworkInterface"))},
+	{"ec2:CreateTags", []string{arn + "network-interface/*"}, mergeContexts(requestTags, makeTags("ec2:CreateAction", "CreateNetworkInterface"))},
 	{"ec2:AttachNetworkInterface", []string{arn + "network-interface/eni-1"}, owned},
 	{"ec2:AttachNetworkInterface", []string{arn + "instance/i-1"}, standsAs},
 	{"ec2:ModifyNetworkInterfaceAttribute", []string{arn + "network-interface/eni-1"}, owned},
@@ -46,21 +46,21 @@ func TestOperatorRightsSuffice(t *testing.T) {
 func TestOperatorRightsAreLimited(t *testing.T) {
 	statements := here.Resolve(OperatorRights(buildEstate(t, networked)))
 	without := func(key string) map[string][]string {
-		fewer := maps.Clone(wanted)
+		fewer := maps.Clone(requestTags)
 		delete(fewer, "aws:RequestTag/croft.dev/"+key)
 		return fewer
 	}
 	theirs := makeTags("aws:ResourceTag/croft.dev/cluster", "other")
 	for name, r := range map[string]Request{
 		"an interface without tags":           {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, makeTags()},
-		"an interface for another cluster":    {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, mergeContexts(wanted, makeTags("aws:RequestTag/croft.dev/cluster", "other"))},
+		"an interface for another cluster":    {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, mergeContexts(requestTags, makeTags("aws:RequestTag/croft.dev/cluster", "other"))},
 		"an interface for no network":         {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, without("network")},
 		"an interface for no node":            {"ec2:CreateNetworkInterface", []string{arn + "network-interface/*"}, without("nodeclaim")},
 		"the nodes' own subnet":               {"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-7"}, makeTags()},
 		"a network that no pool uses":         {"ec2:CreateNetworkInterface", []string{arn + "subnet/subnet-9"}, makeTags()},
 		"another security group":              {"ec2:CreateNetworkInterface", []string{arn + "security-group/sg-7"}, makeTags()},
 		"another region":                      {"ec2:DescribeInstances", nil, makeTags("aws:RequestedRegion", "us-east-1")},
-		"to make another's interface its own": {"ec2:CreateTags", []string{arn + "network-interface/eni-1"}, wanted},
+		"to make another's interface its own": {"ec2:CreateTags", []string{arn + "network-interface/eni-1"}, requestTags},
 		"another cluster's interface":         {"ec2:DeleteNetworkInterface", []string{arn + "network-interface/eni-1"}, theirs},
 		"a node's first interface":            {"ec2:ModifyNetworkInterfaceAttribute", []string{arn + "network-interface/eni-1"}, standsAs},
 		"another cluster's instance":          {"ec2:AttachNetworkInterface", []string{arn + "instance/i-1"}, foreign},

@@ -222,8 +222,8 @@ func TestSpecification(t *testing.T) {
 				t.Errorf("%s %q %s: %v", name, row[name], problem, row)
 			}
 		}
-		for rule, holds := range conditions {
-			if !holds(row) {
+		for rule, condition := range conditions {
+			if !condition(row) {
 				t.Errorf("not true: %s: %v", rule, row)
 			}
 		}

@@ -28,9 +28,9 @@ func TestFollowedLog(t *testing.T) {
 		t.Errorf("status %d, %s, %d bytes", got.status, got.header.Get("Content-Type"), len(got.body))
 	}
 	events := strings.Split(got.body, "\n\n")
-	wanted := "data: first\ndata: <b>\\x0did: x\\x0ddata: forged\\x1b[2J\\u2028\ndata: \ndata: " + strings.Repeat("long", 500) + "…\ndata: last\nid: 2026-11-27T12:00:00.000000005Z"
-	if len(events) != 4 || events[1] != wanted || events[2] != "event: end\ndata: " {
-		t.Errorf("got %.6000q, want %q", events, wanted)
+	want := "data: first\ndata: <b>\\x0did: x\\x0ddata: forged\\x1b[2J\\u2028\ndata: \ndata: " + strings.Repeat("long", 500) + "…\ndata: last\nid: 2026-11-27T12:00:00.000000005Z"
+	if len(events) != 4 || events[1] != want || events[2] != "event: end\ndata: " {
+		t.Errorf("got %.6000q, want %q", events, want)
 	}
 	again := b.sendRequest(http.MethodGet, path, nil, map[string]string{"Last-Event-ID": "2026-11-27T12:00:00.000000003Z"})
 	if strings.Contains(again.body, "first") || !strings.Contains(again.body, "data: last\nid: 2026") {

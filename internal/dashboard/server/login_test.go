@@ -12,9 +12,9 @@ func TestLogin(t *testing.T) {
 	a := startAPIServer(t)
 	open := startDashboard(t, a)
 	for name, c := range map[string]struct {
-		token  string
-		status int
-		says   string
+		token    string
+		status   int
+		wantText string
 	}{
 		"valid":            {"ana-token", 303, ""},
 		"as a header":      {"  Bearer ana-token\n", 303, ""},
@@ -26,8 +26,8 @@ func TestLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := open()
 			got := b.sendRequest(http.MethodPost, "/login", url.Values{"csrf": {b.findCSRF("/login")}, "token": {c.token}}, nil)
-			if got.status != c.status || !strings.Contains(got.body, c.says) {
-				t.Errorf("status %d, want %d with %q:\n%s", got.status, c.status, c.says, got.body)
+			if got.status != c.status || !strings.Contains(got.body, c.wantText) {
+				t.Errorf("status %d, want %d with %q:\n%s", got.status, c.status, c.wantText, got.body)
 			}
 			if b.isLoggedIn() != (c.status == 303) {
 				t.Errorf("logged in: %t", b.isLoggedIn())

@@ -31,14 +31,14 @@ func TestCheckAgreesWithServer(t *testing.T) {
 	for _, c := range agreements {
 		t.Run(c.name, func(t *testing.T) {
 			if server.compareEstate(t, c.pool, c.tenant, c.broken...) && c.broken != nil {
-				t.Errorf("check calls this good; it should say that it %s", c.broken)
+				t.Errorf("check accepts this; it should report that it %s", c.broken)
 			}
 		})
 	}
 	for _, c := range platformAgreements {
 		t.Run(c.name, func(t *testing.T) {
 			if server.compareAll(t, c.platform, `{}`, `{}`, true, c.broken...) && c.broken != nil {
-				t.Errorf("check calls this good; it should say that it %s", c.broken)
+				t.Errorf("check accepts this; it should report that it %s", c.broken)
 			}
 		})
 	}

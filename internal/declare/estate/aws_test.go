@@ -77,7 +77,7 @@ func fillValue(t *testing.T, v reflect.Value, text string, number int64) {
 			fillValue(t, v.Field(i), text, number)
 		}
 	default:
-		t.Fatalf("a field of kind %s: say here how it is filled", v.Kind())
+		t.Fatalf("a field of kind %s: add here how it is filled", v.Kind())
 	}
 }
 
@@ -138,7 +138,7 @@ func TestUserDataFile(t *testing.T) {
 	}
 	const head = "platform:\n  clusterName: demo\n  nodeClass: {aws: {role: a}}\npools:\n  jobs:\n    nodeClass:\n      aws: "
 	const at = "croft.yaml:7: pools.jobs.nodeClass.aws."
-	for says, want := range map[string]string{
+	for class, want := range map[string]string{
 		`{userDataFile: boot.sh}`:              "",
 		`{userDataFile: boot.sh, userData: x}`: at + "userDataFile: set userData or userDataFile, not both",
 		`{userDataFile: none.sh}`:              at + "userDataFile: none.sh: there is no such file",
@@ -147,16 +147,16 @@ func TestUserDataFile(t *testing.T) {
 		`{userDataFile: binary}`:               at + "userDataFile: binary is empty, or not a text file; name another file",
 		`{userDataFile: long}`:                 at + "userData: has 16385 characters; write at most 16384",
 	} {
-		d, problems := manifest.ParseWith("croft.yaml", []byte(head+says+"\n"), open)
+		d, problems := manifest.ParseWith("croft.yaml", []byte(head+class+"\n"), open)
 		if got := problems.Error(); got != want {
-			t.Errorf("%s: got %q, want %q", says, got, want)
+			t.Errorf("%s: got %q, want %q", class, got, want)
 		}
 		if want != "" {
 			continue
 		}
 		e, _ := Build(d)
 		if got := e.FindPool("jobs").Class.AWS.UserData; got != "echo boot\n" {
-			t.Errorf("%s: user data %q", says, got)
+			t.Errorf("%s: user data %q", class, got)
 		}
 	}
 	_, problems := manifest.ParseWith("croft.yaml", []byte("platform: {clusterName: demo, nodeClass: {aws: {role: a, userDataFile: boot.sh}}}\n"), nil)

@@ -114,19 +114,19 @@ func quoteList(list string) string {
 func TestGrantsAgreeWithPairwiseComparison(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		granted, stands := newGrants(), []claim{}
+		granted, existing := newGrants(), []claim{}
 		for range 12 {
 			c := generateClaim(rnd)
 			want := false
-			for _, other := range stands {
+			for _, other := range existing {
 				want = want || other.tenant.Name != c.tenant.Name && haveOverlap(c, other)
 			}
 			if _, got := granted.findOverlap(c); got != want {
-				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.tenant.Name, stands, got)
+				t.Fatalf("%s of %s against %v: overlap is %v", c.domain, c.tenant.Name, existing, got)
 			}
 			if !want {
 				granted.add(c)
-				stands = append(stands, c)
+				existing = append(existing, c)
 			}
 		}
 	}

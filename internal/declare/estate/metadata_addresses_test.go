@@ -16,7 +16,7 @@ func TestMetadata(t *testing.T) {
 		}},
 		"of one cloud":       {[]string{"169.254.169.254"}, []string{"169.254.169.254", "64:ff9b::a9fe:a9fe"}},
 		"of IPv6 alone":      {[]string{"FD00:EC2:0::254"}, []string{"fd00:ec2::254"}},
-		"said twice":         {[]string{"10.0.0.1", "64:ff9b::10.0.0.1"}, []string{"10.0.0.1", "64:ff9b::a00:1"}},
+		"given twice":        {[]string{"10.0.0.1", "64:ff9b::10.0.0.1"}, []string{"10.0.0.1", "64:ff9b::a00:1"}},
 		"what is no address": {[]string{"metadata", "10.0.0.1"}, []string{"10.0.0.1", "64:ff9b::a00:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

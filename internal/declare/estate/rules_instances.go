@@ -39,14 +39,14 @@ func listConstraints(in *v1alpha1.Instances) []constraint {
 		all = append(all, newConstraint(corev1.LabelArchStable, "architecture amd64, the default", karpenterv1.ArchitectureAmd64))
 	}
 	for i, r := range in.Requirements {
-		said := strings.TrimSpace(fmt.Sprintf("requirements[%d] %s %s", i, r.Operator, abridgeList(r.Values)))
-		all = append(all, constraint{normalizeLabel(r.Key), newValues(r.Operator, r.Values), said})
+		text := strings.TrimSpace(fmt.Sprintf("requirements[%d] %s %s", i, r.Operator, abridgeList(r.Values)))
+		all = append(all, constraint{normalizeLabel(r.Key), newValues(r.Operator, r.Values), text})
 	}
 	return all
 }
 
-func newConstraint(key, said string, list ...string) constraint {
-	return constraint{key, newValues(corev1.NodeSelectorOpIn, list), said}
+func newConstraint(key, text string, list ...string) constraint {
+	return constraint{key, newValues(corev1.NodeSelectorOpIn, list), text}
 }
 
 func newListConstraint[S ~string](key, name string, list []S) constraint {
@@ -106,11 +106,11 @@ func requiresAbsence(key string, constraints []constraint) bool {
 }
 
 func formatConstraints(constraints []constraint) string {
-	said := make([]string, len(constraints))
+	texts := make([]string, len(constraints))
 	for i, c := range constraints {
-		said[i] = c.text
+		texts[i] = c.text
 	}
-	return wording.Enumerate(said, "and")
+	return wording.Enumerate(texts, "and")
 }
 
 // checkArchitectures refuses instance types if none of them has an architecture that the pool

@@ -53,7 +53,7 @@ func TestMayRequest(t *testing.T) {
 			t.Errorf("%s asks for %s: %s %s", test.tenant, test.name, reason, why)
 		}
 		if strings.Contains(why, "tenant shop-ci") {
-			t.Errorf("%s asks for %s, and is told who is a tenant: %s", test.tenant, test.name, why)
+			t.Errorf("%s asks for %s, and the message names another tenant: %s", test.tenant, test.name, why)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestSkew(t *testing.T) {
 				t.Errorf("older by more than a patch: %t", got)
 			}
 			if got := version.Skew(test.this, test.operator); !strings.Contains(got, test.wantText) || (got == "") != (test.wantText == "") {
-				t.Errorf("says %q, want %q", got, test.wantText)
+				t.Errorf("got %q, want %q", got, test.wantText)
 			}
 		})
 	}

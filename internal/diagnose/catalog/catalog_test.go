@@ -40,7 +40,7 @@ func TestRowsAreComplete(t *testing.T) {
 			t.Errorf("FindRow(%q) does not find the row", row.ID)
 		}
 	}
-	if catalog.FindRow("nobody") != nil {
+	if catalog.FindRow("unknown") != nil {
 		t.Error("FindRow found a row that does not exist")
 	}
 }

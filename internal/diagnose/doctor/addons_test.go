@@ -24,15 +24,15 @@ func TestAddons(t *testing.T) {
 	for name, controller := range map[string]string{"nginx": "k8s.io/ingress-nginx", "other": "example.org/ingress"} {
 		s.IngressClasses = append(s.IngressClasses, networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressClassSpec{Controller: controller}})
 	}
-	var told []string
+	var messages []string
 	for _, r := range doctor.Check(s) {
 		if r.Check == "add-ons" {
 			for _, f := range r.Findings {
-				told = append(told, f.Object+": "+f.Message)
+				messages = append(messages, f.Object+": "+f.Message)
 			}
 		}
 	}
-	if len(told) != 2 || !strings.Contains(told[0], "unknown.example.org") || !strings.Contains(told[1], "IngressClass/other") {
-		t.Errorf("the doctor names %q", told)
+	if len(messages) != 2 || !strings.Contains(messages[0], "unknown.example.org") || !strings.Contains(messages[1], "IngressClass/other") {
+		t.Errorf("doctor reports %q", messages)
 	}
 }

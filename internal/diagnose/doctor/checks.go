@@ -61,7 +61,7 @@ var checks = []check{
 	{
 		name: "attacks", summary: "the walls stop a sample of attacks",
 		detail: "Six attacks of `croft verify`, sent as dry runs in the name of members of up to three tenants, beginning with tenants whose walls are broken",
-		needs:  []string{readPlatform, readNamespaces}, reads: []string{readHolds}, find: checkAttacks,
+		needs:  []string{readPlatform, readNamespaces}, reads: []string{readAttacks}, find: checkAttacks,
 	},
 	{
 		name: "kubelets", summary: "admission allows the writes of kubelets and of volume controllers",

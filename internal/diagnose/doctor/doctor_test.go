@@ -115,10 +115,10 @@ func (k *doctorCluster) awaitFinding(t *testing.T, check string, severity doctor
 	t.Helper()
 	k.awaitResult(t, check, func(r doctor.Result) bool {
 		for _, f := range r.Findings {
-			said := f.Object + ": " + f.Message
+			message := f.Object + ": " + f.Message
 			all := f.Severity == severity && f.Fix != ""
 			for _, text := range texts {
-				all = all && strings.Contains(said, text)
+				all = all && strings.Contains(message, text)
 			}
 			if all {
 				return true
@@ -133,16 +133,16 @@ func (k *doctorCluster) awaitNoFinding(t *testing.T, check string) {
 	k.awaitResult(t, check, func(r doctor.Result) bool { return len(r.Findings) == 0 })
 }
 
-func (k *doctorCluster) awaitResult(t *testing.T, check string, holds func(doctor.Result) bool) {
+func (k *doctorCluster) awaitResult(t *testing.T, check string, matches func(doctor.Result) bool) {
 	t.Helper()
 	var last doctor.Result
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		last = k.runCheck(t, check)
-		return holds(last), nil
+		return matches(last), nil
 	})
 	if err != nil {
 		found, _ := json.MarshalIndent(last, "", "  ")
-		t.Fatalf("%v; it says %s", err, found)
+		t.Fatalf("%v; the result is %s", err, found)
 	}
 }
 
@@ -291,7 +291,7 @@ func (k *doctorCluster) testAPIServices(t *testing.T) {
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.kyverno.io"},
 		"spec": map[string]any{
 			"group": "kyverno.io", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
-			"service": map[string]any{"namespace": "default", "name": "nobody"},
+			"service": map[string]any{"namespace": "default", "name": "missing"},
 		},
 	}}
 	k.createObjects(t, silent)
@@ -426,10 +426,10 @@ func TestDecode(t *testing.T) {
 		return `{"context": {"principal": {"arn": "arn:aws:sts::1:assumed-role/nodes/i-0fa0"}, "action": "ec2:CreateFleet", "resource": "*"}}`, nil
 	})
 	if f := results[0].Findings[0]; !strings.Contains(f.Cause, "the role nodes of the node i-0fa0") || !strings.Contains(f.Fix, "IRSA") {
-		t.Errorf("it says %+v", f)
+		t.Errorf("the finding is %+v", f)
 	}
 	if f := results[0].Findings[1]; f.Fix != "none" {
-		t.Errorf("it says %+v of what is not encoded", f)
+		t.Errorf("the finding without an encoded message is %+v", f)
 	}
 }
 

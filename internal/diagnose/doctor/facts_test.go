@@ -142,7 +142,7 @@ func TestDNS(t *testing.T) {
 		{"one of another name", "10.0.0.10", []client.Object{service("openshift-dns", "", "10.0.0.10", 53)}, nil},
 		{"a cache on the node", "169.254.20.10", []client.Object{service("kube-system", "kube-dns", "10.1.0.10", 53)}, nil},
 		{"another cluster's", "10.0.0.10", []client.Object{service("kube-system", "kube-dns", "10.1.0.10", 53)}, []string{"Problem Platform/default: nodes of apps point pods to 10.0.0.10 for DNS, and no Service with port 53 has that address; the cluster's own is at 10.1.0.10"}},
-		{"nobody's", "10.0.0.10", nil, []string{"Warning Platform/default"}},
+		{"no Service's", "10.0.0.10", nil, []string{"Warning Platform/default"}},
 		{"a Service without DNS", "10.0.0.10", []client.Object{service("web", "", "10.0.0.10", 80)}, []string{"Warning Platform/default"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestBudgets(t *testing.T) {
 			found := listFindingsIn(t, test.file, "budgets", append(test.budgets, node.DeepCopy(), pod("shop"), pod("kube-system"))...)
 			expectFindings(t, found, test.want...)
 			if test.file == declared && hasFinding(found, "shares") {
-				t.Errorf("nobody shares the pool, and it finds %q", found)
+				t.Errorf("no other tenant shares the pool, but it finds %q", found)
 			}
 		})
 	}

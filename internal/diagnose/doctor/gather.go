@@ -47,7 +47,7 @@ const (
 	readHeartbeat   = "the operator's heartbeat"
 	readWalls       = "walls"
 	readAgreements  = "connections between tenants"
-	readHolds       = "attacks"
+	readAttacks     = "attacks"
 
 	readWrites         = "writes of kubelets"
 	readAPIServices    = "APIServices"
@@ -131,7 +131,7 @@ func Gather(ctx context.Context, c client.Client, version discovery.ServerVersio
 	}
 	s := &Snapshot{
 		Now: time.Now(), Checks: o.Checks, Declared: o.File, Rendered: o.File != nil,
-		OwnDefinitions: definitions, Unreadable: map[string]string{readHolds: "no attack was tried", readWrites: "no write was tried"},
+		OwnDefinitions: definitions, Unreadable: map[string]string{readAttacks: "no attack was tried", readWrites: "no write was tried"},
 		PolicyClasses:     map[string][]unstructured.Unstructured{},
 		RefusedNamespaces: map[string]error{}, Deleting: map[string]bool{}, Unserved: map[schema.GroupVersionKind]bool{},
 		Definitions: map[string]*apiextensionsv1.CustomResourceDefinition{},

@@ -59,7 +59,7 @@ func Try(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot)
 // tryAttacks runs a few attacks as members of some tenants. Tenants with broken walls come
 // first.
 func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) error {
-	delete(s.Unreadable, readHolds)
+	delete(s.Unreadable, readAttacks)
 	for _, t := range s.listTestable() {
 		existing := verify.NewExisting(s.Estate, t)
 		may, err := canImpersonate(ctx, c, existing.Needs())
@@ -67,7 +67,7 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 			return err
 		}
 		if !may {
-			s.Unreadable[readHolds] = "you may not impersonate members of tenant " + t.Name
+			s.Unreadable[readAttacks] = "you may not impersonate members of tenant " + t.Name
 			return nil
 		}
 		results, err := existing.Run(ctx, config, scheme.New(),
@@ -77,7 +77,7 @@ func tryAttacks(ctx context.Context, config *rest.Config, c client.Client, s *Sn
 		}
 		tries := AttackResults{Tenant: t.Name, Results: results}
 		if len(tries.listNames()) == 0 {
-			s.Unreadable[readHolds] = "no attack could be tried from inside tenant " + t.Name
+			s.Unreadable[readAttacks] = "no attack could be tried from inside tenant " + t.Name
 			return nil
 		}
 		s.AttackResults = append(s.AttackResults, tries)
@@ -153,7 +153,7 @@ func summarizeAttacks(s *Snapshot) string {
 		tenants = append(tenants, tries.Tenant)
 		attacks = append(attacks, tries.listNames()...)
 	}
-	if _, unread := s.Unreadable[readHolds]; unread && len(tenants) == 0 {
+	if _, unread := s.Unreadable[readAttacks]; unread && len(tenants) == 0 {
 		return "no attack was tried"
 	}
 	if len(tenants) == 0 {

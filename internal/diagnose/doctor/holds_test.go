@@ -15,8 +15,8 @@ func TestCheckAttacks(t *testing.T) {
 	if found := checkAttacks(s); len(found) > 0 {
 		t.Errorf("it finds %+v", found)
 	}
-	if says := summarizeAttacks(s); !strings.HasPrefix(says, "the walls stopped 2 attacks") {
-		t.Errorf("of three attacks, one of which was not tried, it says %q", says)
+	if summary := summarizeAttacks(s); !strings.HasPrefix(summary, "the walls stopped 2 attacks") {
+		t.Errorf("of three attacks, one of which was not tried, the summary is %q", summary)
 	}
 	s.AttackResults[0].Results[0].Result = verify.Breached
 	if found := checkAttacks(s); len(found) != 1 || !strings.Contains(found[0].Message, "stopped 1 of 2 attacks") {

@@ -38,12 +38,12 @@ func (k *doctorCluster) runDryRuns(t *testing.T, config *rest.Config, check stri
 
 // awaitDryRuns waits until the dry runs have the expected result, since policies take effect after
 // a moment.
-func (k *doctorCluster) awaitDryRuns(t *testing.T, check string, holds func(doctor.Result) bool) {
+func (k *doctorCluster) awaitDryRuns(t *testing.T, check string, matches func(doctor.Result) bool) {
 	t.Helper()
 	var last doctor.Result
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		last = k.runDryRuns(t, k.box.Config, check)
-		return holds(last), nil
+		return matches(last), nil
 	})
 	if err != nil {
 		t.Fatalf("%v; it finds %q, and could not look at %q", err, formatFindings(last), last.Unreadable)
@@ -94,7 +94,7 @@ func (k *doctorCluster) testKubelets(t *testing.T) {
 		t.Errorf("for a caller without the right to impersonate it finds %q, and could not look at %q", formatFindings(r), r.Unreadable)
 	}
 	if r := k.runDryRuns(t, as, "attacks"); len(r.Findings) > 0 || len(r.Unreadable) == 0 {
-		t.Errorf("for a caller who may not read tenants holds finds %q, and reports nothing as unread", formatFindings(r))
+		t.Errorf("for a caller who may not read tenants, attacks finds %q, and reports nothing as unread", formatFindings(r))
 	}
 }
 

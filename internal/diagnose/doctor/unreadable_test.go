@@ -176,7 +176,7 @@ func TestUnreadableKinds(t *testing.T) {
 				found := formatFindings(r)
 				for _, f := range found {
 					if !slices.Contains(whole[r.Check], f) && r.Check != "walls" {
-						t.Errorf("%s finds %q, and it is not so", r.Check, f)
+						t.Errorf("%s finds %q, which is false", r.Check, f)
 					}
 				}
 				if len(r.Unreadable) > 0 {

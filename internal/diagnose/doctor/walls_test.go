@@ -110,8 +110,8 @@ func (k *doctorCluster) testWalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.awaitNoFinding(t, "operator")
-		if says := k.runCheck(t, "operator").Summary; !strings.HasPrefix(says, "the operator is alive, ") {
-			t.Errorf("it says %q", says)
+		if summary := k.runCheck(t, "operator").Summary; !strings.HasPrefix(summary, "the operator is alive, ") {
+			t.Errorf("the summary is %q", summary)
 		}
 		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-12 * time.Minute)))
 		if err := k.Update(t.Context(), lease); err != nil {

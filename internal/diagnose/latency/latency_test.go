@@ -255,7 +255,7 @@ func TestSentence(t *testing.T) {
 	} {
 		line := latency.Timeline{Phases: removePhases(all, c.absent...)}
 		if got := line.Sentence(); got != c.want {
-			t.Errorf("%s: it says %q, want %q", name, got, c.want)
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

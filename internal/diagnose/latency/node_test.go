@@ -104,7 +104,7 @@ func TestParts(t *testing.T) {
 		}), nil, nil, ""},
 		"user data does not end": {lacking(boot.CloudInitFinalFinish), []latency.Phase{latency.UserData}, nil, ""},
 		"no kernel":              {lacking(boot.VMInitialized), []latency.Phase{latency.VMStart, latency.System}, nil, ""},
-		"the kubelet's log does not say when it registered": {lacking(boot.KubeletRegistered), nil, nil, ""},
+		"the kubelet's log has no time of registration": {lacking(boot.KubeletRegistered), nil, nil, ""},
 
 		"networks' events have expired": {func(o *latency.Objects) { o.Events = o.Events[:1] },
 			[]latency.Phase{latency.Interfaces, latency.Networks}, nil, ""},
@@ -168,11 +168,11 @@ func TestSentenceOfParts(t *testing.T) {
 	const want = "it took 30s from the pod that needed it to Ready; " +
 		"15s of them in boot (instance boots, kubelet registers), and 5s of these in user data (user data runs)"
 	if got := line.Sentence(); got != want {
-		t.Errorf("it says %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	line.Phases[latency.Ready] = 16
 	if got := line.Sentence(); strings.Contains(got, "these") {
-		t.Errorf("it says %q of a node that took longer to be ready", got)
+		t.Errorf("got %q for a node that took longer to be ready", got)
 	}
 }
 

@@ -26,12 +26,12 @@ type need struct {
 // nominated for it, preferably one that runs there. Without an event it is the oldest pod on
 // the node that existed before the claim and was scheduled after it.
 func (x *index) findNeed(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
-	var candidates, gone []need
+	var candidates, deleted []need
 	for _, e := range x.nominations[claim.Name] {
 		pod := x.findPod(e)
 		switch {
 		case pod == nil:
-			gone = append(gone, need{event: e})
+			deleted = append(deleted, need{event: e})
 		case !pod.CreationTimestamp.After(claim.CreationTimestamp.Time):
 			candidates = append(candidates, need{pod, e}) // later pods are not the reason for the node
 		}
@@ -52,8 +52,8 @@ func (x *index) findNeed(claim *karpenterv1.NodeClaim, node *corev1.Node) need {
 				strings.Compare(formatName(a.pod), formatName(b.pod)),
 			)
 		})
-	case len(gone) > 0:
-		return slices.MinFunc(gone, func(a, b need) int { return findObservedTime(a.event).Compare(findObservedTime(b.event)) })
+	case len(deleted) > 0:
+		return slices.MinFunc(deleted, func(a, b need) int { return findObservedTime(a.event).Compare(findObservedTime(b.event)) })
 	default:
 		return need{}
 	}

@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/diagnose/latency"
 )
 
-var update = flag.Bool("update", false, "write docs/reference/latency.svg anew")
+var update = flag.Bool("update", false, "rewrite docs/reference/latency.svg")
 
 // readNodes reads the nodes of docs/how-to/latency.md.
 func readNodes(t *testing.T) latency.Objects {

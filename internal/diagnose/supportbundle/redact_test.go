@@ -95,7 +95,7 @@ func TestRedact(t *testing.T) {
 	if r.Names()[is("bank")] != "bank" {
 		t.Error("a pseudonym cannot be looked up")
 	}
-	if nobody := (*Redactor)(nil); nobody.RedactText("shop") != "shop" {
+	if none := (*Redactor)(nil); none.RedactText("shop") != "shop" {
 		t.Error("without a Redactor names are replaced")
 	}
 }

@@ -147,9 +147,9 @@ func TestCertificate(t *testing.T) {
 			if story.Verdict != c.verdict || first != c.first {
 				t.Errorf("%s, first %q; want %s, %q:\n%s", story.Verdict, first, c.verdict, c.first, text)
 			}
-			for _, says := range c.wantText {
-				if !strings.Contains(text, says) {
-					t.Errorf("want %q in:\n%s", says, text)
+			for _, want := range c.wantText {
+				if !strings.Contains(text, want) {
+					t.Errorf("want %q in:\n%s", want, text)
 				}
 			}
 		})

@@ -168,7 +168,7 @@ func TestRestarts(t *testing.T) {
 	} {
 		story := why.ExplainSnapshot(&why.Snapshot{Target: why.Target{Kind: "pod", Namespace: "shop", Name: "web"}, Object: &pod, Pods: []corev1.Pod{pod}, Events: events})
 		if story.Verdict != why.Good || !strings.Contains(story.Summary, text) {
-			t.Errorf("it is told as %+v, want %q", story, text)
+			t.Errorf("the story is %+v, want %q", story, text)
 		}
 	}
 }

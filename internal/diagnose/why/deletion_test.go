@@ -71,18 +71,18 @@ func TestDeletions(t *testing.T) {
 		"a namespace with a pod that ends": {"namespace", shop, func(s *why.Snapshot) {
 			s.Around.Remainders = []why.Remainder{{Namespace: shop, Objects: []why.Left{{Object: "pods/web-1", Deleted: true}}}}
 		}, "deletion-waits", "pods/web-1 in shop: it is being deleted"},
-		"a namespace that an APIService holds up": {"namespace", unserved, func(s *why.Snapshot) {
+		"a namespace that an APIService blocks": {"namespace", unserved, func(s *why.Snapshot) {
 			s.Around.Remainders = []why.Remainder{{Namespace: unserved, Unserved: map[string]string{"v1beta1.metrics.k8s.io": "MissingEndpoints: no endpoints"}}}
 		}, "api-unavailable", "apiservice/v1beta1.metrics.k8s.io: the namespace controller cannot list its resources, and deletes no namespace until it can: MissingEndpoints: no endpoints"},
 		"a namespace with a finalizer": {"namespace", &corev1.Namespace{ObjectMeta: makeObjectMeta("shop", "example.org/y")}, nil, "finalizer-held", "finalizer example.org/y"},
 		"a tenant whose namespace is held up": {"tenant", &v1alpha1.Tenant{ObjectMeta: makeObjectMeta("shop", v1alpha1.TenantFinalizer), Status: v1alpha1.TenantStatus{Status: deleting(v1alpha1.ReasonDeleting, "waiting for namespaces to go: shop")}},
 			func(s *why.Snapshot) { s.Around.Remainders = []why.Remainder{{Namespace: shop, Objects: widget}} }, "deletion-waits", "widgets.example.org/w1 in shop: finalizer example.org/x"},
-		"a pool with a retained namespace":     {"pool", pool, nil, "deletion-waits", "InUse: namespace dev of tenant shop"},
-		"a pool whose node a budget holds":     {"pool", pool, withPDB, "budget-never-allows", "pod shop/web-1: PodDisruptionBudget web"},
-		"a NodePool whose node a budget holds": {"nodepool", &karpenterv1.NodePool{ObjectMeta: makeObjectMeta("pool-a", "foregroundDeletion")}, withPDB, "budget-never-allows", "nodeclaim/pool-a-x2x9p: its NodeClaim still exists"},
-		"a node that a budget holds":           {"node", &node, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
-		"a NodeClaim that a budget holds":      {"nodeclaim", &claimOn, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
-		"a NodeClaim whose node is deleted":    {"nodeclaim", &claimOn, nil, "finalizer-held", "when it has drained the node and ended its instance"},
+		"a pool with a retained namespace":      {"pool", pool, nil, "deletion-waits", "InUse: namespace dev of tenant shop"},
+		"a pool whose node a budget blocks":     {"pool", pool, withPDB, "budget-never-allows", "pod shop/web-1: PodDisruptionBudget web"},
+		"a NodePool whose node a budget blocks": {"nodepool", &karpenterv1.NodePool{ObjectMeta: makeObjectMeta("pool-a", "foregroundDeletion")}, withPDB, "budget-never-allows", "nodeclaim/pool-a-x2x9p: its NodeClaim still exists"},
+		"a node that a budget blocks":           {"node", &node, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
+		"a NodeClaim that a budget blocks":      {"nodeclaim", &claimOn, withPDB, "budget-never-allows", "PodDisruptionBudget web"},
+		"a NodeClaim whose node is deleted":     {"nodeclaim", &claimOn, nil, "finalizer-held", "when it has drained the node and ended its instance"},
 		"a node with a volume": {"node", &node, func(s *why.Snapshot) {
 			s.Around.Attachments = []storagev1.VolumeAttachment{attached("node-1", "pv-1", "timed out"), attached("node-2", "pv-2", "")}
 		}, "deletion-waits", "volumeattachment/csi-1: volume pv-1 is attached to node node-1, and is not detached: timed out"},
@@ -150,7 +150,7 @@ func TestResolve(t *testing.T) {
 	mapper.Add(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}, meta.RESTScopeRoot)
 	for word, want := range map[string]string{
 		"rollout.argoproj.io/web": "rollout.argoproj.io/web shop", "Rollouts.argoproj.io/web": "rollout.argoproj.io/web shop", "configmap/web": "configmap/web shop",
-		"widgets.example.org/web": "widget.example.org/web ", "nobody/web": "", "rollout.example.org/web": "", "web": "",
+		"widgets.example.org/web": "widget.example.org/web ", "unknown/web": "", "rollout.example.org/web": "", "web": "",
 	} {
 		target, err := why.Resolve(mapper, []string{word}, "shop")
 		if got := target.String() + " " + target.Namespace; err == nil && got != want || err != nil && want != "" {
@@ -190,7 +190,7 @@ func TestPool(t *testing.T) {
 	}{
 		"that is Ready":            {v1alpha1.Status{ObservedGeneration: 1}, nil, why.Good, "is Ready"},
 		"that is not applied":      {refused, nil, why.Bad, "Applied=False Conflict: another manager"},
-		"that is not observed":     {v1alpha1.Status{}, nil, why.Waiting, "has not observed its latest declaration"},
+		"that is not observed yet": {v1alpha1.Status{}, nil, why.Waiting, "has not observed its latest declaration"},
 		"whose NodePool is hidden": {v1alpha1.Status{ObservedGeneration: 1}, []string{"nodepool"}, why.Good, "is Ready"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 
 // gatherPodDependencies reads the objects that pods wait for, or run on.
 func (g *gatherer) gatherPodDependencies(ctx context.Context) {
-	wanted := map[string]bool{}
+	poolNames := map[string]bool{}
 	for i := range g.Pods {
 		pod := &g.Pods[i]
 		if pool := g.selectedPool(pod); pool != "" {
-			wanted[pool] = true
+			poolNames[pool] = true
 		}
 		// The node of a ready pod matters only if the pod selects no pool: then the node
 		// may belong to another tenant's pool.
@@ -27,12 +27,12 @@ func (g *gatherer) gatherPodDependencies(ctx context.Context) {
 			g.gatherNode(ctx, name)
 		}
 	}
-	g.gatherNominated(ctx, wanted)
+	g.gatherNominated(ctx, poolNames)
 	g.gatherRepellents(ctx)
-	if len(wanted) == 0 {
+	if len(poolNames) == 0 {
 		return
 	}
-	for pool := range wanted {
+	for pool := range poolNames {
 		g.gatherPool(ctx, pool)
 	}
 	g.gatherUnlaunched(ctx)
@@ -57,7 +57,7 @@ func (g *gatherer) gatherUnlaunched(ctx context.Context) {
 
 // gatherNominated reads the NodeClaims that Karpenter nominated for pods. Pods of the platform
 // select no pool, so their claims are not read otherwise.
-func (g *gatherer) gatherNominated(ctx context.Context, wanted map[string]bool) {
+func (g *gatherer) gatherNominated(ctx context.Context, poolNames map[string]bool) {
 	for i := range g.Pods {
 		_, name := readKarpenterMessage(g.Snapshot, &g.Pods[i])
 		if name == "" || g.Pods[i].Spec.NodeName != "" || g.hasClaim(name) {
@@ -65,7 +65,7 @@ func (g *gatherer) gatherNominated(ctx context.Context, wanted map[string]bool) 
 		}
 		var claim karpenterv1.NodeClaim
 		if g.getObject(ctx, "nodeclaim", "", name, &claim) {
-			wanted[claim.Labels[nodePoolLabel]] = true
+			poolNames[claim.Labels[nodePoolLabel]] = true
 		}
 	}
 }

@@ -94,6 +94,6 @@ func TestRefusedLaunchOfOtherPool(t *testing.T) {
 	s.Target, s.Pods, s.Claims = why.Target{Kind: "nodepool", Name: "pool-a"}, nil, nil
 	s.Events = []corev1.Event{newEvent("NodeClaim", "pool-a-2-x2x9p", "InsufficientCapacityError", "karpenter", "no capacity")}
 	if story := why.ExplainSnapshot(s); story.Verdict != why.Good {
-		t.Errorf("it is told as %+v", story)
+		t.Errorf("the story is %+v", story)
 	}
 }

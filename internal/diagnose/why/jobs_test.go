@@ -90,14 +90,14 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-func compareStory(t *testing.T, story why.Story, verdict why.Verdict, first, says string) {
+func compareStory(t *testing.T, story why.Story, verdict why.Verdict, first, wantText string) {
 	t.Helper()
 	got := ""
 	if story.First != nil {
 		got = story.First.ID
 	}
-	if story.Verdict != verdict || got != first || !strings.Contains(formatStory(story), says) {
-		t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, got, verdict, first, says, formatStory(story))
+	if story.Verdict != verdict || got != first || !strings.Contains(formatStory(story), wantText) {
+		t.Errorf("%s and %q, want %s, %q and %q:\n%s", story.Verdict, got, verdict, first, wantText, formatStory(story))
 	}
 	for _, step := range story.Steps {
 		if step.Observation == "" {

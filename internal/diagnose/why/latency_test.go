@@ -49,7 +49,7 @@ func TestLatency(t *testing.T) {
 					Status: karpenterv1.NodeClaimStatus{NodeName: "node-1"}}},
 			})
 			if story.Latency != c.want {
-				t.Errorf("it says %q, want %q", story.Latency, c.want)
+				t.Errorf("got %q, want %q", story.Latency, c.want)
 			}
 		})
 	}
@@ -80,6 +80,6 @@ func TestLatencyOfBoot(t *testing.T) {
 	const want = "it took 57s from its NodeClaim to Ready; 43s of them in boot (instance boots, kubelet registers), " +
 		"and 22s of these in user data (user data runs)"
 	if story.Latency != want {
-		t.Errorf("it says %q, want %q", story.Latency, want)
+		t.Errorf("got %q, want %q", story.Latency, want)
 	}
 }

@@ -42,13 +42,13 @@ func TestRangeFull(t *testing.T) {
 			if story.First == nil || story.First.ID != "network-range-full" || !strings.Contains(story.First.Fix, "podCIDR") {
 				t.Errorf("the first cause is %+v", story.First)
 			}
-			said := false
+			reported := false
 			for _, step := range story.Steps {
 				if step.Link == why.LinkNetwork {
-					said = step.Object == "secondarynetwork/n4" && step.Verdict == test.verdict && strings.Contains(step.Observation, test.wantText)
+					reported = step.Object == "secondarynetwork/n4" && step.Verdict == test.verdict && strings.Contains(step.Observation, test.wantText)
 				}
 			}
-			if said != (test.wantText != "") {
+			if reported != (test.wantText != "") {
 				t.Errorf("steps: %+v", story.Steps)
 			}
 		})
@@ -58,7 +58,7 @@ func TestRangeFull(t *testing.T) {
 // TestNetworksAwaited expects the report about a node with the startup taint to name the
 // missing component, and not to mention the taint once it is removed.
 func TestNetworksAwaited(t *testing.T) {
-	const says = "DaemonSet kube-system/whereabouts has no pod on the node"
+	const message = "DaemonSet kube-system/whereabouts has no pod on the node"
 	explainNode := func(age time.Duration, tainted bool) *why.Story {
 		s := newWaitingStep()
 		taint := corev1.Taint{Key: v1alpha1.NetworksTaint, Value: v1alpha1.NetworksTaintValue, Effect: corev1.TaintEffectNoSchedule}
@@ -69,7 +69,7 @@ func TestNetworksAwaited(t *testing.T) {
 			metav1.Condition{Type: "Initialized", Status: metav1.ConditionUnknown, Reason: "StartupTaintsExist", Message: `StartupTaint "` + taint.ToString() + `" still exists`})
 		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", CreationTimestamp: claim.CreationTimestamp}}
 		node.Status.Conditions = []corev1.NodeCondition{{
-			Type: v1alpha1.ConditionPodNetworksReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonPluginsPending, Message: says,
+			Type: v1alpha1.ConditionPodNetworksReady, Status: corev1.ConditionFalse, Reason: v1alpha1.ReasonPluginsPending, Message: message,
 		}}
 		if tainted {
 			node.Spec.Taints = []corev1.Taint{taint}
@@ -89,13 +89,13 @@ func TestNetworksAwaited(t *testing.T) {
 		return all
 	}
 	late := explainNode(time.Hour, true)
-	if late.First == nil || late.First.ID != "networks-pending" || late.Verdict != why.Bad || !strings.Contains(joinObservations(late), says) {
+	if late.First == nil || late.First.ID != "networks-pending" || late.Verdict != why.Bad || !strings.Contains(joinObservations(late), message) {
 		t.Errorf("after an hour: %+v", late)
 	}
 	if young := explainNode(time.Minute, true); young.Verdict != why.Waiting || !strings.Contains(joinObservations(young), says) {
 		t.Errorf("after a minute: %+v", young)
 	}
 	if gone := explainNode(time.Hour, false); strings.Contains(joinObservations(gone), says) {
-		t.Errorf("without the taint: %+v", gone)
+		t.Errorf("without the taint: %+v", untainted)
 	}
 }

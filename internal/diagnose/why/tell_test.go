@@ -128,7 +128,7 @@ func TestExplainEachRow(t *testing.T) {
 			walked[row.ID] = true
 			story := why.ExplainSnapshot(s)
 			if story.Verdict != why.Bad || story.First == nil || story.First.ID != row.ID {
-				t.Errorf("%s: %q is told as %+v", row.ID, text, story)
+				t.Errorf("%s: the story for %q is %+v", row.ID, text, story)
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func TestExplainEachRow(t *testing.T) {
 
 func TestExplainPendingNode(t *testing.T) {
 	if story := why.ExplainSnapshot(newWaitingStep()); story.Verdict != why.Waiting || story.First != nil {
-		t.Errorf("a node is on its way, and it is told as %+v", story)
+		t.Errorf("a node is being launched, but the story is %+v", story)
 	}
 }
 
@@ -173,11 +173,11 @@ func TestExplainIgnoresOtherPools(t *testing.T) {
 			}
 			for _, step := range story.Steps {
 				if strings.Contains(step.Observation, "pool-b") || strings.Contains(step.Observation, "pool-c") || strings.Contains(step.Observation, "CriticalAddonsOnly") {
-					t.Errorf("a tenant is told of others: %+v", step)
+					t.Errorf("a tenant's story names others: %+v", step)
 				}
 			}
 			if last := story.Steps[len(story.Steps)-1]; last.Verdict != why.Hidden || !strings.Contains(last.Observation, "ask a platform admin") {
-				t.Errorf("a tenant is not told whom to ask: %+v", story.Steps)
+				t.Errorf("a tenant's story does not name whom to ask: %+v", story.Steps)
 			}
 		})
 	}
@@ -199,14 +199,14 @@ func TestExplainAntiAffinity(t *testing.T) {
 		repellents             []corev1.Pod
 		first, wantText, never string
 	}{
-		"to an admin, by the scheduler":          {existing, "", nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away: 0/7 nodes", "ask a platform admin"},
-		"to an admin, by Karpenter":              {"", topology, nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
-		"to a tenant, by the scheduler":          {existing, "", nil, hidden, nil, "anti-affinity-of-others", "of a pod outside of its tenant", "0/7"},
-		"to a tenant, by Karpenter":              {"", topology, nil, hidden, nil, "anti-affinity-of-others", "of a pod outside of its tenant", "node-of-b"},
-		"to a tenant, by both":                   {existing, topology, nil, hidden, nil, "anti-affinity-of-others", "ask a platform admin", "node-of-b"},
-		"by a pod of one's own":                  {existing, "", nil, hidden, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
-		"to a tenant, by its own, as it may be":  {"", topology, own, hidden, nil, "affinity-unmet", "unsatisfiable topology constraint", "node-of-b"},
-		"to an admin, by its own, and nobody is": {"", topology, own, nil, nil, "affinity-unmet", "node-of-b", "ask a platform admin"},
+		"to an admin, by the scheduler":           {existing, "", nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away: 0/7 nodes", "ask a platform admin"},
+		"to an admin, by Karpenter":               {"", topology, nil, nil, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
+		"to a tenant, by the scheduler":           {existing, "", nil, hidden, nil, "anti-affinity-of-others", "of a pod outside of its tenant", "0/7"},
+		"to a tenant, by Karpenter":               {"", topology, nil, hidden, nil, "anti-affinity-of-others", "of a pod outside of its tenant", "node-of-b"},
+		"to a tenant, by both":                    {existing, topology, nil, hidden, nil, "anti-affinity-of-others", "ask a platform admin", "node-of-b"},
+		"by a pod of one's own":                   {existing, "", nil, hidden, []corev1.Pod{other}, "anti-affinity-of-others", "pod tenant-b/shunner keeps it away", "ask a platform admin"},
+		"to a tenant, by its own, as it may be":   {"", topology, own, hidden, nil, "affinity-unmet", "unsatisfiable topology constraint", "node-of-b"},
+		"to an admin, by its own, without others": {"", topology, own, nil, nil, "affinity-unmet", "node-of-b", "ask a platform admin"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newWaitingStep()
@@ -219,15 +219,15 @@ func TestExplainAntiAffinity(t *testing.T) {
 				addCatalogText(s, c.karpenter)
 			}
 			story := why.ExplainSnapshot(s)
-			var told strings.Builder
+			var text strings.Builder
 			for _, step := range story.Steps {
-				told.WriteString(step.Observation + "\n")
+				text.WriteString(step.Observation + "\n")
 			}
-			if story.First == nil || story.First.ID != c.first || !strings.Contains(told.String(), c.wantText) {
+			if story.First == nil || story.First.ID != c.first || !strings.Contains(text.String(), c.wantText) {
 				t.Errorf("want %s and %q: %+v", c.first, c.wantText, story)
 			}
-			if c.hidden == nil && strings.Contains(told.String(), c.never) || c.hidden != nil && c.never != "ask a platform admin" && strings.Contains(told.String(), c.never) {
-				t.Errorf("%q is told: %s", c.never, told.String())
+			if c.hidden == nil && strings.Contains(text.String(), c.never) || c.hidden != nil && c.never != "ask a platform admin" && strings.Contains(text.String(), c.never) {
+				t.Errorf("the story contains %q: %s", c.never, text.String())
 			}
 		})
 	}
@@ -239,11 +239,11 @@ func TestHiddenEvents(t *testing.T) {
 	s := newWaitingStep()
 	s.Events, s.Hidden = nil, []string{"event"}
 	if steps := why.ExplainSnapshot(s).Steps; !slices.ContainsFunc(steps, func(step why.Step) bool { return step.Link == why.LinkKarpenter && step.Verdict == why.Hidden }) {
-		t.Errorf("it is told as %+v", steps)
+		t.Errorf("the steps are %+v", steps)
 	}
 	s = &why.Snapshot{Target: why.Target{Kind: "statefulset", Namespace: "tenant-a", Name: "web"}, Object: &appsv1.StatefulSet{}, Hidden: []string{"event"}}
 	if steps := why.ExplainSnapshot(s).Steps; len(steps) != 1 || steps[0].Verdict != why.Hidden {
-		t.Errorf("it is told as %+v", steps)
+		t.Errorf("the steps are %+v", steps)
 	}
 }
 
@@ -270,9 +270,9 @@ func TestExplainQuota(t *testing.T) {
 		"the share has grown": {quota("12", "0"), quota("8", "0"), "0", nil, 0, "quota-share", "has grown since"},
 		"the rest is reserved": {quota("10", "0"), quota("10", "0"), "9", nil, 0, "quota-reserved",
 			"of which quotaMinimums reserve 9"},
-		"a tenant may not read minimums, and waits":       {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, 0, "quota-share", "not the tenant's quota"},
-		"a tenant may not read minimums, and has waited":  {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, time.Hour, "quota-reserved", "croft does not move it here"},
-		"the quotas may not be read, and nothing is said": {quota("10", "0"), quota("10", "0"), "0", []string{"resourcequota"}, 0, "quota-exceeded", "or the namespace's share"},
+		"a tenant may not read minimums, and waits":      {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, 0, "quota-share", "not the tenant's quota"},
+		"a tenant may not read minimums, and has waited": {quota("10", "0"), quota("10", "0"), "0", []string{"tenant"}, time.Hour, "quota-reserved", "croft does not move it here"},
+		"the quotas may not be read":                     {quota("10", "0"), quota("10", "0"), "0", []string{"resourcequota"}, 0, "quota-exceeded", "or the namespace's share"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := newEvent("ReplicaSet", "web", "FailedCreate", "replicaset-controller",
@@ -285,7 +285,7 @@ func TestExplainQuota(t *testing.T) {
 				Minimums: map[string]corev1.ResourceList{"dev": {"requests.cpu": resource.MustParse(c.minimum)}},
 			})
 			if story.First == nil || story.First.ID != c.first || !strings.Contains(story.First.Cause, c.wantText) {
-				t.Errorf("it is told as %+v", story.First)
+				t.Errorf("the first finding is %+v", story.First)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ func explainUnscheduled(s *Snapshot, pod *corev1.Pod) []Step {
 	}
 	steps := []Step{evaluatePlacement(s, pod)}
 	steps = append(steps, evaluateScheduler(s, pod))
-	said, nominated := readKarpenterMessage(s, pod)
-	steps = nameRepellents(s, pod, append(steps, said...))
+	karpenterSteps, nominated := readKarpenterMessage(s, pod)
+	steps = nameRepellents(s, pod, append(steps, karpenterSteps...))
 	steps = append(steps, evaluatePodPool(s, pod, nominated)...)
 	return append(steps, countNeighbours(s, pod)...)
 }

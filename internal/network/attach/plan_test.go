@@ -134,7 +134,7 @@ func TestMakePlan(t *testing.T) {
 			test.change(s)
 			p := MakePlan(s)
 			if got := p.String(); got != test.want || len(p.Waiting) != test.waiting {
-				t.Errorf("%q, and %d are waiting; wanted %q, %d", got, len(p.Waiting), test.want, test.waiting)
+				t.Errorf("%q, and %d are waiting; want %q, %d", got, len(p.Waiting), test.want, test.waiting)
 			}
 			if p.Empty() != (len(p.Create)+len(p.Attach)+len(p.Change)+len(p.Delete) == 0) {
 				t.Error("Empty is wrong")

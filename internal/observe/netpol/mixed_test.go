@@ -98,10 +98,10 @@ func TestAllowsWithChangedPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	flow := attack.Flow{FromNamespace: "n0", ToNamespace: "n1", Port: 80, Protocol: "TCP"}
-	for _, beside := range []string{allowAll, formatCalicoPolicy("1", "Allow")} {
-		flow.AddedPolicies = parsePolicies(t, beside)
+	for _, added := range []string{allowAll, formatCalicoPolicy("1", "Allow")} {
+		flow.AddedPolicies = parsePolicies(t, added)
 		if allowed, err := m.Allows(flow); err != nil || !allowed {
-			t.Errorf("with %s: %v, %v; want it to be let through", beside, allowed, err)
+			t.Errorf("with %s: %v, %v; want it to be let through", added, allowed, err)
 		}
 		flow.AddedPolicies = nil
 		if allowed, err := m.Allows(flow); err != nil || allowed {

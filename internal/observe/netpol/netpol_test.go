@@ -72,12 +72,12 @@ func TestConnects(t *testing.T) {
 				t.Errorf("%+v, %v; want %t", got, err, c.want)
 			}
 			if len(c.policies) > 0 && len(got.Ingress.Selecting) == 0 && name != "closed for some pods" {
-				t.Errorf("no policy is said to decide: %+v", got)
+				t.Errorf("no deciding policy is named: %+v", got)
 			}
 		})
 	}
 	if _, err := newMap(t, nil, nil).Connects("a", "b", 0, "TCP"); err == nil {
-		t.Error("nothing can be said of namespaces that do not exist")
+		t.Error("namespaces that do not exist get an answer")
 	}
 }
 

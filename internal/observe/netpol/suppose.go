@@ -14,17 +14,17 @@ import (
 )
 
 // copyWith returns a copy of the Map with additional policies, and without others.
-func (m *Map) copyWith(beside, without []client.Object) (*Map, error) {
+func (m *Map) copyWith(added, without []client.Object) (*Map, error) {
 	other := *m
 	other.namespaces = maps.Clone(m.namespaces)
-	for i, o := range slices.Concat(beside, without) {
+	for i, o := range slices.Concat(added, without) {
 		n, ok := other.namespaces[o.GetNamespace()]
 		if !ok {
 			return nil, newMissingError(o.GetNamespace())
 		}
 		copied := *n
 		change := copied.add
-		if i >= len(beside) {
+		if i >= len(added) {
 			change = copied.remove
 		}
 		if err := change(o, m.calicoSets); err != nil {

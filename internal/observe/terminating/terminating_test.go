@@ -13,7 +13,7 @@ import (
 )
 
 func TestFinalizer(t *testing.T) {
-	for name, says := range map[string]string{
+	for name, want := range map[string]string{
 		"kubernetes.io/pvc-protection":       "when no pod uses the claim",
 		"foregroundDeletion":                 "dependents",
 		"karpenter.sh/termination":           "drained the node",
@@ -23,7 +23,7 @@ func TestFinalizer(t *testing.T) {
 		"example.org/x":                      "the controller that set it",
 		"example.org/external-attacher/lies": "the controller that set it",
 	} {
-		if got := terminating.ExplainFinalizer(name); !strings.HasPrefix(got, "finalizer "+name+": ") || !strings.Contains(got, says) {
+		if got := terminating.ExplainFinalizer(name); !strings.HasPrefix(got, "finalizer "+name+": ") || !strings.Contains(got, want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -111,8 +111,8 @@ func isContentSettled(live, want tree) bool {
 	kind, _ := want["kind"].(string)
 	exceeds := false
 	for field, v := range getContent(live) {
-		wanted, ok := want[field]
-		exceeds = exceeds || (!ok || !containsValues(wanted, v)) && !getFreeFields(kind).Has(fieldpath.MakePathOrDie(field))
+		desired, ok := want[field]
+		exceeds = exceeds || (!ok || !containsValues(desired, v)) && !getFreeFields(kind).Has(fieldpath.MakePathOrDie(field))
 	}
 	for field, v := range getContent(want) {
 		if !containsValues(live[field], v) {

@@ -58,7 +58,7 @@ func TestBuildPatch(t *testing.T) {
 		"spec":     tree{"hard": tree{"cpu": "1"}},
 	}
 	if !containsValues(want, expected) || !containsValues(expected, want) {
-		t.Errorf("wanted = %v, want %v", want, expected)
+		t.Errorf("patch = %v, want %v", want, expected)
 	}
 }
 
@@ -124,10 +124,10 @@ func TestIsSettledBySignature(t *testing.T) {
 		settled       bool
 	}{
 		{"a default", limits(narrow), limits(narrow), limits(wide), true},
-		{"a field that croft wanted", limits(narrow), limits(wide), limits(wide), false},
-		{"no signature, and more than is wanted", limits(narrow), nil, limits(wide), false},
-		{"no signature, and what is wanted", limits(narrow), nil, limits(narrow), true},
-		{"another's signature, and what is wanted", limits(narrow), limits(wide), limits(narrow), true},
+		{"a field that croft applied", limits(narrow), limits(wide), limits(wide), false},
+		{"no signature, and more than desired", limits(narrow), nil, limits(wide), false},
+		{"no signature, and as desired", limits(narrow), nil, limits(narrow), true},
+		{"another's signature, and as desired", limits(narrow), limits(wide), limits(narrow), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want, err := buildPatch(test.want)
@@ -185,7 +185,7 @@ func TestHasField(t *testing.T) {
 	} {
 		path := fieldpath.MakePathOrDie(test.path...)
 		if got := hasField(want, path); got != test.wantText {
-			t.Errorf("says %v = %v", path, got)
+			t.Errorf("hasField(%v) = %v", path, got)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func testAbandonedFields(b *bench) {
 	b.getObject(live)
 	b.getObject(quota)
 	if _, ok := live.Labels[v1alpha1.CostCodeLabel]; ok {
-		b.Error("a label that is wanted no longer is still there")
+		b.Error("a label that is no longer desired still exists")
 	}
 	if len(quota.Spec.Hard) != 1 {
 		b.Errorf("hard = %v", quota.Spec.Hard)
@@ -121,9 +121,9 @@ func testChangedRole(b *bench) {
 	if err := b.client.Create(b.Context(), theirs); err != nil {
 		b.Fatal(err)
 	}
-	wanted := b.newBinding("edit")
-	wanted.Name = "theirs"
-	if _, err := b.applier.Apply(b.Context(), wanted); !apierrors.IsInvalid(err) {
+	desired := b.newBinding("edit")
+	desired.Name = "theirs"
+	if _, err := b.applier.Apply(b.Context(), desired); !apierrors.IsInvalid(err) {
 		b.Errorf("err = %v, want Invalid", err)
 	}
 }
@@ -142,7 +142,7 @@ func testDiffWritesNothing(b *bench) {
 	}
 	b.applyObjects(apply.Created, b.newNamespace(), b.newDenyPolicy(), b.newQuota("cpu"))
 	if text := diff(b.newNamespace(), b.newDenyPolicy(), b.newQuota("cpu")); text != "" {
-		b.Errorf("of what stands:\n%s", text)
+		b.Errorf("for unchanged objects:\n%s", text)
 	}
 	b.patchObject(b.newDenyPolicy(), "kubectl-edit", `{"spec":{"ingress":[{}]}}`)
 	text := diff(b.newDenyPolicy(), b.newQuota("cpu", "pods"))

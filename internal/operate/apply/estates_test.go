@@ -66,7 +66,7 @@ func TestEstates(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range walkers {
 		w := &walker{ground: ground, n: n, writes: &atomic.Int64{}, random: rand.New(rand.NewPCG(12, uint64(n))),
-			variants: map[string][]any{}, stood: map[apply.Owner][]client.Object{}}
+			variants: map[string][]any{}, existing: map[apply.Owner][]client.Object{}}
 		config := rest.CopyConfig(cluster.Config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, w.writes} })
 		c, err := client.New(config, client.Options{Scheme: scheme.New()})
@@ -116,8 +116,8 @@ type walker struct {
 	last     map[string]any
 	// platforms is the number of platforms that it has had.
 	platforms int
-	// stood are the objects of the last estate, by owner.
-	stood map[apply.Owner][]client.Object
+	// existing are the objects of the last estate, by owner.
+	existing map[apply.Owner][]client.Object
 }
 
 func (w *walker) applyEstates() {
@@ -196,29 +196,29 @@ func (w *walker) applyPart(p part) {
 // prunePart deletes the owner's objects that are no longer desired. It skips kinds without
 // objects, to save requests.
 func (w *walker) prunePart(p part) {
-	wanted := map[apply.Ref]bool{}
+	desired := map[apply.Ref]bool{}
 	for _, o := range p.objects {
-		wanted[apply.RefOf(o)] = true
+		desired[apply.RefOf(o)] = true
 	}
 	var kinds []schema.GroupVersionKind
-	for _, o := range w.stood[p.owner] {
-		if kind := o.GetObjectKind().GroupVersionKind(); !wanted[apply.RefOf(o)] && !slices.Contains(kinds, kind) {
+	for _, o := range w.existing[p.owner] {
+		if kind := o.GetObjectKind().GroupVersionKind(); !desired[apply.RefOf(o)] && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
 	if _, err := w.applier.Prune(w.Context(), p.owner, "", p.objects, kinds...); err != nil {
 		w.Error(err)
 	}
-	for _, o := range w.stood[p.owner] {
-		if ref := apply.RefOf(o); !wanted[ref] && ref.Kind != "Namespace" {
+	for _, o := range w.existing[p.owner] {
+		if ref := apply.RefOf(o); !desired[ref] && ref.Kind != "Namespace" {
 			live := &unstructured.Unstructured{}
 			live.SetGroupVersionKind(ref.GroupVersionKind)
 			if err := w.admin.Get(w.Context(), ref.NamespacedName, live); !apierrors.IsNotFound(err) {
-				w.Errorf("%s is wanted no longer, and stands: %v", ref, err)
+				w.Errorf("%s is no longer desired, but exists: %v", ref, err)
 			}
 		}
 	}
-	w.stood[p.owner] = p.objects
+	w.existing[p.owner] = p.objects
 }
 
 func (w *walker) compareObject(o client.Object, change apply.Change) {
@@ -234,7 +234,7 @@ func (w *walker) compareObject(o client.Object, change apply.Change) {
 		return
 	}
 	if diff := cmp.Diff(readContent(reference), readContent(live)); diff != "" {
-		w.Errorf("%s, and stands as it would not in a new cluster (-new +stands):\n%s", change, diff)
+		w.Errorf("%s, and differs from a new cluster (-new +live):\n%s", change, diff)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -46,7 +46,7 @@ func testAdoptionAndRelease(b *bench) {
 		b.Fatalf("err = %v", err)
 	}
 	if command := "croft adopt tenant " + b.tenant + " -f croft.yaml"; !strings.Contains(err.Error(), command) {
-		b.Errorf("%v does not say: %s", err, command)
+		b.Errorf("%v does not contain: %s", err, command)
 	}
 	if changes[0].Action != apply.Failed || changes[1].Action != apply.Skipped || changes[2].Action != apply.Skipped {
 		b.Errorf("changes = %v", changes)
@@ -74,7 +74,7 @@ func testAdoptionAndRelease(b *bench) {
 		b.Errorf("released with labels %v and annotations %v", released.Labels, released.Annotations)
 	}
 	if err := b.client.Get(b.Context(), client.ObjectKeyFromObject(b.newDenyPolicy()), b.newDenyPolicy()); !apierrors.IsNotFound(err) {
-		b.Errorf("the NetworkPolicy: %v, want it gone", err)
+		b.Errorf("the NetworkPolicy: %v, want it deleted", err)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestOwnership(t *testing.T) {
 			nil, `{}`,
 		},
 		{
-			"the limit that holds launches", "NodePool",
+			"the limit that blocks launches", "NodePool",
 			[]metav1.ManagedFieldsEntry{
 				ours, newEntry("croft-launches", applied, "", `{"f:metadata":{"f:annotations":{"f:croft.dev/refused-launches":{}}},"f:spec":{"f:limits":{"f:croft.dev/launches":{}}}}`),
 			},
@@ -107,10 +107,10 @@ func TestHasAbandoned(t *testing.T) {
 		t.Error("nothing is abandoned, and yet")
 	}
 	if !o.hasAbandoned(tree{"metadata": tree{"labels": tree{"a": "b"}}, "spec": tree{"hard": tree{"cpu": "1"}}}) {
-		t.Error("pods is wanted no longer, and is not abandoned")
+		t.Error("pods is no longer desired, but not abandoned")
 	}
 	if !o.hasAbandoned(tree{"spec": tree{"hard": tree{"cpu": "1", "pods": "3"}}}) {
-		t.Error("a label is wanted no longer, and is not abandoned")
+		t.Error("a label is no longer desired, but not abandoned")
 	}
 }
 

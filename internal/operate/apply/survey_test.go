@@ -138,7 +138,7 @@ func TestSurvey(t *testing.T) {
 			got, err := applier.Survey(t.Context(), by.options, objects...)
 			requireNoError(t, err)
 			if !slices.ContainsFunc(got, func(s apply.Surveyed) bool { return s.Ref == apply.RefOf(pool) && s.State == apply.Differs }) {
-				t.Errorf("a NodePool without croft's mark stands: %v", got)
+				t.Errorf("a NodePool without croft's mark is not reported as different: %v", got)
 			}
 
 			// Delete all objects before the next case.

@@ -160,16 +160,16 @@ func TestReconcileDeletedObjects(t *testing.T) {
 		if err := test.controller.Register(ctx, m); err != nil {
 			t.Fatal(err)
 		}
-		for _, gone := range test.names {
-			t.Run(name+"/"+gone, func(t *testing.T) {
-				key := types.NamespacedName{Name: gone}
+		for _, removed := range test.names {
+			t.Run(name+"/"+removed, func(t *testing.T) {
+				key := types.NamespacedName{Name: removed}
 				if result, err := test.controller.Reconcile(ctx, reconcile.Request{NamespacedName: key}); err != nil {
 					t.Errorf("%v, %v", result, err)
 				}
 				if test.made == nil {
 					expectNoPolicies(t, live)
 				} else if err := live.Get(ctx, key, test.made); !apierrors.IsNotFound(err) {
-					t.Errorf("a %T was made, and its owner is gone (%v)", test.made, err)
+					t.Errorf("a %T was created for a deleted owner (%v)", test.made, err)
 				}
 			})
 		}
@@ -203,7 +203,7 @@ func expectNoPolicies(t *testing.T, c client.Client) {
 			t.Fatal(err)
 		}
 		for _, o := range list.Items {
-			t.Errorf("%s %s was made, and the Platform is gone", kind.Kind, o.Name)
+			t.Errorf("%s %s was created for a deleted Platform", kind.Kind, o.Name)
 		}
 	}
 }

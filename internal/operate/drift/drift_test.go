@@ -110,7 +110,7 @@ func TestCompare(t *testing.T) {
 		"consolidation": {spec(func(s *karpenterv1.NodePoolSpec) {
 			s.Disruption.ConsolidationPolicy = karpenterv1.ConsolidationPolicyWhenEmptyOrUnderutilized
 		}), drift.Effect{Consolidates: true}},
-		"a budget that holds": {spec(func(s *karpenterv1.NodePoolSpec) {
+		"a budget that blocks": {spec(func(s *karpenterv1.NodePoolSpec) {
 			s.Template.Labels = nil
 			s.Disruption.Budgets = []karpenterv1.Budget{{Nodes: "0", Reasons: drifted}}
 		}), drift.Effect{Fields: []string{"labels"}, Replaced: 3, HeldByBudget: true}},

@@ -43,7 +43,7 @@ func TestBeat(t *testing.T) {
 			t.Errorf("%s: believable %t", test.name, got)
 		}
 		if got := test.beat.Describe(now); got != test.wantText {
-			t.Errorf("%s: says %q, want %q", test.name, got, test.wantText)
+			t.Errorf("%s: got %q, want %q", test.name, got, test.wantText)
 		}
 	}
 }

@@ -44,10 +44,10 @@ func newNode() *corev1.Node {
 	}
 }
 
-func setCondition(kind corev1.NodeConditionType, holds corev1.ConditionStatus) func(*corev1.Node) {
+func setCondition(kind corev1.NodeConditionType, value corev1.ConditionStatus) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Conditions = append(slices.DeleteFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind }),
-			corev1.NodeCondition{Type: kind, Status: holds})
+			corev1.NodeCondition{Type: kind, Status: value})
 	}
 }
 
@@ -162,7 +162,7 @@ func TestAgentIsOptional(t *testing.T) {
 		})
 	}
 	if has(install.Options{Image: "croft:test", Authentication: "{}"}) || has(install.Options{Agent: true}) {
-		t.Error("the agent is there, and nobody asked for it, or there is no image")
+		t.Error("the agent is installed without the option, or without an image")
 	}
 	if !has(install.Options{Image: "croft:test", Agent: true}) {
 		t.Error("no agent")

@@ -145,12 +145,12 @@ func TestRevision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := ""
+		message := ""
 		for _, d := range answer.Denials {
-			said += d.Message
+			message += d.Message
 		}
-		if test.wantText == "" && said != "" || !strings.Contains(said, test.wantText) {
-			t.Errorf("%s, %q: the answer is %q, want %q", test.as, test.prefix, said, test.wantText)
+		if test.wantText == "" && message != "" || !strings.Contains(message, test.wantText) {
+			t.Errorf("%s, %q: the answer is %q, want %q", test.as, test.prefix, message, test.wantText)
 		}
 	}
 }

@@ -24,15 +24,15 @@ func TestHealth(t *testing.T) {
 	sandbox.EndToEnd(t)
 	f := operatortest.Start(t, sandbox.WithControllers)
 	t.Run("without one right", func(t *testing.T) { testRemovedRight(&fixture{f.For(t)}) })
-	nobody := rest.CopyConfig(f.Config)
-	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
+	rightless := rest.CopyConfig(f.Config)
+	rightless.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
 	for _, test := range []struct {
 		name   string
 		config *rest.Config
 		ready  int
 	}{
 		{"with its rights", f.Config, http.StatusOK},
-		{"without any", nobody, http.StatusInternalServerError},
+		{"without any", rightless, http.StatusInternalServerError},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inner := f.For(t)

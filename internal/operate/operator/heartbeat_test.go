@@ -47,7 +47,7 @@ func TestHeartbeat(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- keeper.Start(ctx) }()
-	f.Await("the keeper to say that there is no namespace", func() string {
+	f.Await("the keeper to log that there is no namespace", func() string {
 		if logged.Load() == 0 {
 			return "it is silent"
 		}
@@ -71,6 +71,6 @@ func TestHeartbeat(t *testing.T) {
 	beats("the operator's heartbeat", func(b heartbeat.Beat) bool { return alive(b) && b.Version == version.String() })
 	stop()
 	if beat, err := heartbeat.Read(t.Context(), c); err != nil || alive(beat) {
-		t.Errorf("the operator has stopped, and its heartbeat says %s (%v)", beat.Describe(time.Now()), err)
+		t.Errorf("the operator has stopped, but its heartbeat is %s (%v)", beat.Describe(time.Now()), err)
 	}
 }

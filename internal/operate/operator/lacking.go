@@ -42,10 +42,10 @@ func expandRights(rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 
 // allowsRight reports whether a rule includes a right.
 func allowsRight(rule authorizationv1.ResourceRule, right authorizationv1.ResourceAttributes) bool {
-	holds := func(values []string, value string) bool {
+	includes := func(values []string, value string) bool {
 		return slices.Contains(values, value) || slices.Contains(values, rbacv1.ResourceAll)
 	}
-	return holds(rule.APIGroups, right.Group) && holds(rule.Resources, right.Resource) && holds(rule.Verbs, right.Verb) &&
+	return includes(rule.APIGroups, right.Group) && includes(rule.Resources, right.Resource) && includes(rule.Verbs, right.Verb) &&
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, right.Name))
 }
 

@@ -18,7 +18,7 @@ func TestListLacking(t *testing.T) {
 			Verbs: strings.Fields(verbs), APIGroups: strings.Split(groups, " "), Resources: strings.Fields(resources), ResourceNames: strings.Fields(names),
 		}
 	}
-	wanted := []rbacv1.PolicyRule{
+	required := []rbacv1.PolicyRule{
 		{Verbs: []string{"get", "patch"}, APIGroups: []string{"croft.dev"}, Resources: []string{"tenants", "tenants/status"}},
 		{Verbs: []string{"bind"}, APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"}, ResourceNames: []string{"a", "b"}},
 	}
@@ -40,7 +40,7 @@ func TestListLacking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, right := range listLacking(wanted, test.have) {
+			for _, right := range listLacking(required, test.have) {
 				got = append(got, describeRight(right))
 			}
 			if text := strings.Join(got, ", "); text != test.want {

@@ -196,7 +196,7 @@ func (l *life) testNodeRelease() {
 	l.Create(node, claim)
 	expectReason := func(reason string) {
 		l.Helper()
-		l.Await("the node to say "+reason, func() string {
+		l.Await("the node's condition to have the reason "+reason, func() string {
 			if err := l.Client.Get(l.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 				return err.Error()
 			}

@@ -68,7 +68,7 @@ func testNoWriteAfterRestart(f *fixture, stop *func()) {
 	*stop = f.Operate()
 	spaces := f.countTenantNamespaces()
 	probed := map[string]bool{}
-	f.Await("every tenant to be gone through", func() string {
+	f.Await("every tenant to be reconciled", func() string {
 		for _, write := range f.Writes.ListSince(before) {
 			if name, ok := strings.CutSuffix(strings.TrimPrefix(write, "POST /api/v1/namespaces/"), "/pods?dryRun=All"); ok {
 				probed[name] = true

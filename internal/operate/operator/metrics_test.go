@@ -53,7 +53,7 @@ func testStateMetrics(f *fixture) {
 	f.Create(refused)
 	has("a tenant that is refused", metric.TenantCondition.Name, "tenant=unfit", "condition=Ready", "status=False", "reason=Invalid")
 	f.Delete(refused)
-	f.Await("no series of a tenant that is gone", func() string {
+	f.Await("no series of a deleted tenant", func() string {
 		if _, ok := f.ReadMetric(metric.TenantCondition.Name, "tenant=unfit"); ok {
 			return "it is still there"
 		}

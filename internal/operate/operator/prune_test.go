@@ -62,28 +62,28 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 		f.Helper()
 		for _, part := range parts {
 			if !strings.Contains(text, part) {
-				f.Errorf("it does not say %q:\n%s", part, text)
+				f.Errorf("it does not print %q:\n%s", part, text)
 			}
 		}
 	}
 
 	declare("[keeper, keeper-test]")
-	_, told := croft(0, "apply", "--force") // over values that other tests have set
-	expectParts(told, "the cluster also has tenants ", "and pool spare, which this file does not name: they stay; --prune")
+	_, message := croft(0, "apply", "--force") // over values that other tests have set
+	expectParts(message, "the cluster also has tenants ", "and pool spare, which this file does not name: they stay; --prune")
 	croft(0, "diff")
 
 	declare("[keeper]")
-	shown, told := croft(1, "diff")
+	shown, message := croft(1, "diff")
 	expectParts(shown, "--- RoleBinding keeper-test/croft-operator (live)", "-kind: RoleBinding")
-	expectParts(told, "and pool spare, which this file does not name")
+	expectParts(message, "and pool spare, which this file does not name")
 	if strings.Contains(shown, "Tenant leaver") {
 		f.Errorf("without --prune, the diff deletes a tenant:\n%s", shown)
 	}
 	shown, _ = croft(1, "diff", "--prune")
 	expectParts(shown, "--- Tenant leaver (live)", "--- RoleBinding leaver/croft-operator (live)", "--- Pool spare (live)", "--- NodePool spare (live)")
 
-	_, told = croft(1, "apply", "--prune")
-	expectParts(told, "Tenant leaver (deletion: Retain)", "namespace leaver stays", "Pool spare", "nothing was written: --prune asks for a confirmation, and standard input is not a terminal")
+	_, message = croft(1, "apply", "--prune")
+	expectParts(message, "Tenant leaver (deletion: Retain)", "namespace leaver stays", "Pool spare", "nothing was written: --prune asks for a confirmation, and standard input is not a terminal")
 	f.AwaitReady(operatortest.NewTenant("leaver", ""), operatortest.NewPool("spare"))
 	if f.CountBindings("keeper-test") == 0 {
 		f.Error("something was written")
@@ -97,7 +97,7 @@ tenants: {keeper: {pool: apps, namespaces: ` + namespaces + `, access: [{group: 
 		f.Errorf("%d bindings, want none", n)
 	}
 	if len(f.ListPolicies("leaver")) == 0 {
-		f.Error("the walls of a tenant with deletion: Retain are gone")
+		f.Error("the walls of a tenant with deletion: Retain are deleted")
 	}
 	var left v1alpha1.TenantList
 	if err := f.Client.List(f.Context(), &left); err != nil || len(left.Items) != 1 {

@@ -26,14 +26,14 @@ type Object struct {
 // CompareWalls compares all walls of an estate with the cluster. rendered is for walls that another
 // tool than croft has applied.
 func CompareWalls(ctx context.Context, c client.Client, e *estate.Estate, rendered bool) ([]Object, error) {
-	wanted := wall.Objects(e)
-	found, err := apply.New(c).Survey(ctx, apply.SurveyOptions{Rendered: rendered}, wanted...)
+	desired := wall.Objects(e)
+	found, err := apply.New(c).Survey(ctx, apply.SurveyOptions{Rendered: rendered}, desired...)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Object, len(found))
 	for i, f := range found {
-		all[i] = Object{Surveyed: f, Walls: wall.FindNames(wanted[i]), Owner: findOwner(wanted[i])}
+		all[i] = Object{Surveyed: f, Walls: wall.FindNames(desired[i]), Owner: findOwner(desired[i])}
 	}
 	return all, nil
 }

@@ -111,13 +111,13 @@ func TestTraces(t *testing.T) {
 		t.Fatalf("spans of %d reconciles and %d requests, not one of each", len(reconciles), len(requests))
 	}
 	if s := reconciles[0].Status; s.GetCode() != tracev1.Status_STATUS_CODE_ERROR {
-		t.Errorf("the span of a failed reconcile says %s", s)
+		t.Errorf("the status of a failed reconcile's span is %s", s)
 	}
 	if !slices.Equal(requests[0].ParentSpanId, reconciles[0].SpanId) {
 		t.Error("the request is not below its reconcile")
 	}
 	if len(parents) != 2 || parents[0] == "" || parents[1] != "" {
-		t.Errorf("the API server was told of the traces %q", parents)
+		t.Errorf("the API server received the traces %q", parents)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestDial(t *testing.T) {
 		t.Errorf("with a server that starts meanwhile: %v", got)
 	}
 	if got := Dial(ctx, time.Millisecond, []string{"tcp/nowhere.invalid:80"}); got[0] != Unresolved {
-		t.Errorf("a name that nobody resolves: %v", got)
+		t.Errorf("a name that does not resolve: %v", got)
 	}
 	stop()
 	if err := <-ended; err != nil {

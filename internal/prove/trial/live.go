@@ -127,18 +127,18 @@ func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured
 	}
 	ctx, warnings := warning.Record(ctx)
 	got := object.DeepCopy()
-	stands := false
+	exists := false
 	if object.GetName() != "" {
 		standing := &unstructured.Unstructured{}
 		standing.SetGroupVersionKind(object.GroupVersionKind())
-		stands = c.Get(ctx, client.ObjectKeyFromObject(object), standing) == nil
+		exists = c.Get(ctx, client.ObjectKeyFromObject(object), standing) == nil
 	}
-	if !stands {
+	if !exists {
 		if err = c.Create(ctx, got, client.DryRunAll); apierrors.IsAlreadyExists(err) {
-			stands, got = true, object.DeepCopy() // the sender may not read it
+			exists, got = true, object.DeepCopy() // the sender may not read it
 		}
 	}
-	if stands {
+	if exists {
 		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(got), client.FieldOwner("kubectl"), client.ForceOwnership, client.DryRunAll)
 	}
 	answer := evaluator.Answer{Warnings: warnings.List()}
@@ -154,7 +154,7 @@ func (j *live) sendDryRun(ctx context.Context, object *unstructured.Unstructured
 		return answer, err
 	}
 	answer.Sent, answer.Object = object, got
-	answer.Sent.Object, answer.Object.Object = removeDefaults(object.Object, got.Object, stands)
+	answer.Sent.Object, answer.Object.Object = removeDefaults(object.Object, got.Object, exists)
 	return answer, nil
 }
 

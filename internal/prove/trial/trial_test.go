@@ -289,8 +289,8 @@ func TestTokensOnRequest(t *testing.T) {
 		if got != want {
 			t.Errorf("{%s} is refused by %q, want %q", spec, got, want)
 		}
-		if said := strings.Join(report.Unknown, "\n"); strings.Count(said, "decline their token") != 1 {
-			t.Errorf("it says:\n%s", said)
+		if unknown := strings.Join(report.Unknown, "\n"); strings.Count(unknown, "decline their token") != 1 {
+			t.Errorf("the unknown facts are:\n%s", unknown)
 		}
 	}
 }
@@ -303,9 +303,9 @@ func TestUnknownIsListedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(runTrial(t, newTrial(t, "shop"), read).Unknown, "\n")
-	if strings.Count(said, "Certificate.cert-manager.io") != 1 || strings.Count(said, "quota") != 1 {
-		t.Errorf("it says:\n%s", said)
+	unknown := strings.Join(runTrial(t, newTrial(t, "shop"), read).Unknown, "\n")
+	if strings.Count(unknown, "Certificate.cert-manager.io") != 1 || strings.Count(unknown, "quota") != 1 {
+		t.Errorf("the unknown facts are:\n%s", unknown)
 	}
 }
 
@@ -323,8 +323,8 @@ func TestRead(t *testing.T) {
 		for _, m := range all {
 			got = append(got, fmt.Sprintf("%d %s", m.Line, m.Object.GetName()))
 		}
-		if said := strings.Join(got, ", "); err != nil || said != want {
-			t.Errorf("%q: %s, %v, want %s", text, said, err, want)
+		if names := strings.Join(got, ", "); err != nil || names != want {
+			t.Errorf("%q: %s, %v, want %s", text, names, err, want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 // defaults, its counters and timestamps, and other field managers' fields of an existing
 // object. It keeps changed fields that were sent, and new entries of lists, labels, annotations
 // and node selectors.
-func removeDefaults(sent, got map[string]any, stands bool) (before, after map[string]any) {
-	return difference{stands}.compareObject("", sent, got)
+func removeDefaults(sent, got map[string]any, exists bool) (before, after map[string]any) {
+	return difference{exists}.compareObject("", sent, got)
 }
 
 // limitRanger is the annotation in which the API server reports defaults of a LimitRange.

@@ -150,18 +150,18 @@ func (all *answers) expectAgreement(t *testing.T, p *proving, runner *verify.Run
 			continue
 		}
 		first := slices.Min(slices.Collect(maps.Keys(differences)))
-		fmt.Printf("an evaluator that %s is told from it: %s: %.140s\n", name, first, differences[first])
+		fmt.Printf("an evaluator that %s answers differently: %s: %.140s\n", name, first, differences[first])
 	}
 }
 
 // placedOtherwise maps the attacks and mirrors that Gatekeeper's mutators and the API server's
 // policies answer differently to the reason. The list may only shrink.
 var placedOtherwise = map[string]string{
-	"ask-for-network":           "mutators pass no networks on to Multus, and the message says so",
-	"ask-for-network-elsewhere": "mutators pass no networks on to Multus, and the message says so",
+	"ask-for-network":           "mutators pass no networks on to Multus, and the message reports it",
+	"ask-for-network-elsewhere": "mutators pass no networks on to Multus, and the message reports it",
 	"choose-among-own-pools":    "mutators add the tolerations of all of the tenant's pools, a policy that of the pool that is chosen",
 	"select-other-pool":         "mutators leave a pool that is asked for, and the rule refuses it; a policy puts the tenant's in its place",
-	"pass-for-probe":            "mutators leave a pod alone that says it is a probe of theirs; a policy takes it for its own",
+	"pass-for-probe":            "mutators ignore a pod that is marked as a probe of theirs; a policy takes it for its own",
 	"tolerate-more":             "mutators add to what is over its bound already, which the message counts",
 	"use-host-network":          sharedNode,
 	"use-host-processes":        sharedNode,

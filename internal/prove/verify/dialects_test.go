@@ -45,7 +45,7 @@ func TestMutantsOfDialects(t *testing.T) {
 			l := &lab{t: t, compares: true}
 			s := buildProving(t, cluster.Config, dialect.name, platform)
 			l.addScene(s)
-			fmt.Printf("%s: everything holds: %.0f s after the start\n", dialect.name, time.Since(started).Seconds())
+			fmt.Printf("%s: all attacks are stopped: %.0f s after the start\n", dialect.name, time.Since(started).Seconds())
 			floor := slices.DeleteFunc(s.listPlatformObjects(), func(o client.Object) bool { return !strings.HasPrefix(o.GetName(), network.CalicoFloorPolicy) })
 			if calico := dialect.network.Calico; calico == nil || !calico.TenantPolicies {
 				floor = nil // without tenants' policies, no request gets that far

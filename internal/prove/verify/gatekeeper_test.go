@@ -49,12 +49,12 @@ func TestMutantsOfGatekeeper(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	fmt.Printf("everything holds: %.0f s after the start\n", time.Since(started).Seconds())
+	fmt.Printf("all attacks are stopped: %.0f s after the start\n", time.Since(started).Seconds())
 	l.removeDuplicateRules(p)
 	if t.Failed() {
 		return
 	}
-	fmt.Printf("what Gatekeeper holds too is held by Gatekeeper: %.0f s after the start\n", time.Since(started).Seconds())
+	fmt.Printf("rules that Gatekeeper has too are removed from the policies: %.0f s after the start\n", time.Since(started).Seconds())
 	findings := l.runMutants(l.buildGatekeeperMutants(p))
 	// These run afterwards: a namespace without its labels and annotations lacks the rules by
 	// which every other mutant is detected.

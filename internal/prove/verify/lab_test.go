@@ -357,17 +357,17 @@ func (l *lab) applyChange(ctx context.Context, c change) (func(context.Context) 
 // putObject creates or overwrites an object.
 func (l *lab) putObject(ctx context.Context, o client.Object) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		now, wanted := o.DeepCopyObject().(client.Object), o.DeepCopyObject().(client.Object)
+		now, desired := o.DeepCopyObject().(client.Object), o.DeepCopyObject().(client.Object)
 		err := l.admin.Get(ctx, client.ObjectKeyFromObject(o), now)
 		if apierrors.IsNotFound(err) {
-			wanted.SetResourceVersion("")
-			wanted.SetUID("")
-			return l.admin.Create(ctx, wanted)
+			desired.SetResourceVersion("")
+			desired.SetUID("")
+			return l.admin.Create(ctx, desired)
 		}
 		if err != nil {
 			return err
 		}
-		wanted.SetResourceVersion(now.GetResourceVersion())
-		return l.admin.Update(ctx, wanted)
+		desired.SetResourceVersion(now.GetResourceVersion())
+		return l.admin.Update(ctx, desired)
 	})
 }

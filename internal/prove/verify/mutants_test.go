@@ -264,7 +264,7 @@ func (l *lab) buildLimitMutants(s *proving, o *corev1.LimitRange) []mutant {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		m := s.newMutant(o, "says nothing of "+string(name))
+		m := s.newMutant(o, "omits "+string(name))
 		m.suspects = aboutLimits
 		m.mutate = buildEdit(o, func(live client.Object) {
 			for _, item := range live.(*corev1.LimitRange).Spec.Limits {

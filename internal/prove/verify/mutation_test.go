@@ -27,7 +27,7 @@ func TestMutants(t *testing.T) {
 	l.addScene(whole)
 	// Without platform services no other policy selects pods for ingress.
 	l.addScene(buildProving(t, cluster.Config, "alone", newPlatform()))
-	fmt.Printf("everything holds: %.0f s after the start\n", time.Since(started).Seconds())
+	fmt.Printf("all attacks are stopped: %.0f s after the start\n", time.Since(started).Seconds())
 
 	if l.offline == nil {
 		l.offline = newOfflineLab(t, l.scenes)
@@ -46,7 +46,7 @@ func TestMutants(t *testing.T) {
 	phase("rights that no request shows", l.runMutants(l.buildPowerMutants()))
 	phase("role bindings", l.runMutants(l.buildBindingMutants(whole)))
 	phase("network policies", l.runMutants(l.buildNetworkMutants()))
-	phase("what stands in the tenants' namespaces", l.runMutants(l.buildTenantMutants(whole)))
+	phase("objects in the tenants' namespaces", l.runMutants(l.buildTenantMutants(whole)))
 	phase("policies that change things", l.runMutants(mutating))
 	phase("rules behind these", l.runMutants(deep))
 	phase("rules and bindings of policies that deny or warn", l.runMutants(validating))

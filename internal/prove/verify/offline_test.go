@@ -35,7 +35,7 @@ var unjudged = []struct {
 	reason string
 	is     func(attack.Attack) bool
 }{
-	{"quotas count what stands in a cluster", func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByQuota.Name }},
+	{"quotas count the objects in a cluster", func(a attack.Attack) bool { return a.StoppedBy.Name == attack.ByQuota.Name }},
 	{"sweeps try every kind that a cluster serves", func(a attack.Attack) bool { return a.Sweep != nil }},
 	{"the API server answers reviews of access itself", func(a attack.Attack) bool {
 		return a.Request != nil && strings.HasPrefix(reflect.TypeOf(a.Request.Object).Elem().Name(), "SelfSubject")
@@ -434,11 +434,11 @@ func (l *offlineLab) removePartsBefore(ctx context.Context, p *proving, b *hidde
 		if len(refused) == 0 {
 			continue
 		}
-		gone, err := bare.applyMutation(b.rule)
+		without, err := bare.applyMutation(b.rule)
 		if err != nil {
 			return "", err
 		}
-		return l.findBreach(ctx, p, gone, func(a attack.Attack) bool { return refused[a.Name] }), nil
+		return l.findBreach(ctx, p, without, func(a attack.Attack) bool { return refused[a.Name] }), nil
 	}
 	return "", nil
 }

@@ -104,7 +104,7 @@ func (l *lab) findRightsMutants() []finding {
 		}
 	}
 	all = append(all, l.findPlatformMutants(s, namespaced, clusterWide)...)
-	return append(all, l.runSweptMutation("somebody gives for the whole cluster ", "a right that nobody gives", withheld,
+	return append(all, l.runSweptMutation("somebody gives for the whole cluster ", "a right that no role gives", withheld,
 		[]string{"read-anything-cluster-wide", "write-anything-cluster-wide"}, l.giveRights(s, makeRules(withheld)...))...)
 }
 

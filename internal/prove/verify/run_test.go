@@ -52,7 +52,7 @@ func TestNewExisting(t *testing.T) {
 		t.Error("the estate was changed")
 	}
 	x = NewExisting(&estate.Estate{Tenants: []*estate.Tenant{by, same}}, by)
-	if !x.alone || !targetsNamespace(attack.Attack{Sweep: &attack.Sweep{Namespace: x.target.Namespaces[0]}}, nobodys) {
-		t.Errorf("there is nobody to try it on, but it is tried on %+v", x.target)
+	if !x.alone || !targetsNamespace(attack.Attack{Sweep: &attack.Sweep{Namespace: x.target.Namespaces[0]}}, nonexistent) {
+		t.Errorf("there is no tenant to try it on, but it is tried on %+v", x.target)
 	}
 }

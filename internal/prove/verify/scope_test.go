@@ -42,7 +42,7 @@ var unnoticed = map[string]string{
 // These are common conditions and selectors whose mutants no attack detects.
 const (
 	spares    = "it spares time: where it does not hold, the policy finds nothing to do"
-	protected = "who writes what bears croft's mark is croft-protection's to say, and the platform is left out by a condition: there is one refusal in the place of two"
+	protected = "croft-protection decides who writes objects with croft's mark, and the platform is left out by a condition: there is one refusal in the place of two"
 )
 
 // TestMutantsOfScopes is like TestMutants, for the scopes of policies and without a cluster:
@@ -80,13 +80,13 @@ func TestMutantsOfScopes(t *testing.T) {
 		case !excused:
 			findings = append(findings, f)
 		case f.noticedBy != "":
-			t.Errorf("%s is noticed by %s, and is said to be noticed by nothing", f.mutant, f.noticedBy)
+			t.Errorf("%s is noticed by %s, but listed as not noticed", f.mutant, f.noticedBy)
 		default:
 			fmt.Printf("not noticed: %s: %s\n", f.mutant, reason)
 		}
 	}
 	for name := range left {
-		t.Errorf("%s is said to be noticed by nothing, and is no mutant", name)
+		t.Errorf("%s is listed as not noticed, but is no mutant", name)
 	}
 	reportFindings(t, findings, time.Since(started))
 }
@@ -180,7 +180,7 @@ func (s *scope) isStopped(a attack.Attack) bool {
 func (s *scope) buildNarrowed() []mutant {
 	var all []mutant
 	for i, c := range s.conditions {
-		all = append(all, s.newMutant(s.isStopped, func(after *scope) { after.conditions[i].Expression = "false" }, "condition %s never holds", c.Name))
+		all = append(all, s.newMutant(s.isStopped, func(after *scope) { after.conditions[i].Expression = "false" }, "condition %s is always false", c.Name))
 	}
 	for i, rule := range s.match.ResourceRules {
 		of := strings.Join(rule.Resources, ", ")

@@ -23,9 +23,9 @@ import (
 const (
 	// sweepers is the number of concurrent requests of a sweep.
 	sweepers = 8
-	// nobody is the name of the object in a sweep's requests, which need not exist:
+	// placeholder is the name of the object in a sweep's requests, which need not exist:
 	// authorization comes before the lookup.
-	nobody = "croft-verify"
+	placeholder = "croft-verify"
 	// few is the maximum number of variants in a message.
 	few = 5
 )
@@ -178,7 +178,7 @@ func (p probe) buildPath(toObject bool) string {
 	} else {
 		b.WriteString("/apis/" + p.Group + "/" + p.Version)
 	}
-	name := nobody
+	name := placeholder
 	if p.namespace != "" && p.namespaced {
 		b.WriteString("/namespaces/" + p.namespace)
 	} else if p.namespace != "" {
@@ -195,7 +195,7 @@ func (p probe) buildPath(toObject bool) string {
 }
 
 func (p probe) buildBody() []byte {
-	name := nobody
+	name := placeholder
 	if p.namespace != "" && !p.namespaced {
 		name = p.namespace
 	}
@@ -206,15 +206,15 @@ func (p probe) buildBody() []byte {
 	if p.Group == rbacv1.GroupName {
 		// Without it the API server cannot determine which rights a binding would give, and
 		// returns an internal error.
-		body["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: nobody}
+		body["roleRef"] = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: placeholder}
 	}
 	if p.object.Kind == "Pod" {
 		// Gatekeeper's mutators fail for a pod without containers.
-		body["spec"] = map[string]any{"containers": []any{map[string]string{"name": nobody, "image": nobody}}}
+		body["spec"] = map[string]any{"containers": []any{map[string]string{"name": placeholder, "image": placeholder}}}
 	}
 	if p.object.Kind == "Binding" {
 		// Without a target the API server fails.
-		body["target"] = map[string]string{"kind": "Node", "name": nobody}
+		body["target"] = map[string]string{"kind": "Node", "name": placeholder}
 	}
 	data, err := json.Marshal(body)
 	if err != nil { // a map of strings can always be marshalled

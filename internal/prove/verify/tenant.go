@@ -22,8 +22,8 @@ type Existing struct {
 	alone bool
 }
 
-// nobodys is the name of a tenant, a namespace and a pool that do not exist.
-const nobodys = "croft-verify-nobody"
+// nonexistent is the name of a tenant, a namespace and a pool that do not exist.
+const nonexistent = "croft-verify-nobody"
 
 // NewExisting selects the second tenant, which is attacked: one with other members, since a
 // member of both has the rights of both.
@@ -32,12 +32,12 @@ func NewExisting(e *estate.Estate, tenant *estate.Tenant) *Existing {
 	i := slices.IndexFunc(e.Tenants, func(on *estate.Tenant) bool { return on != tenant && !sharesAccess(tenant, on) })
 	if i < 0 {
 		x.alone = true
-		x.target = &estate.Tenant{Name: nobodys, Namespaces: []string{nobodys}, Pools: []string{nobodys}, Egress: tenant.Egress, PodSecurity: tenant.PodSecurity}
+		x.target = &estate.Tenant{Name: nonexistent, Namespaces: []string{nonexistent}, Pools: []string{nonexistent}, Egress: tenant.Egress, PodSecurity: tenant.PodSecurity}
 		return x
 	}
 	on := *e.Tenants[i]
 	if slices.ContainsFunc(on.Pools, func(pool string) bool { return slices.Contains(tenant.Pools, pool) }) {
-		on.Pools = []string{nobodys}
+		on.Pools = []string{nonexistent}
 	}
 	x.target = &on
 	return x
@@ -67,7 +67,7 @@ func (x *Existing) Run(ctx context.Context, config *rest.Config, scheme *runtime
 	for _, a := range x.Attacks() {
 		switch {
 		case !want(a):
-		case x.alone && targetsNamespace(a, nobodys):
+		case x.alone && targetsNamespace(a, nonexistent):
 			left = append(left, newNotTried(a, errors.New("there is no other tenant with people on which to try it")))
 		default:
 			attacks = append(attacks, a)

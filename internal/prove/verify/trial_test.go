@@ -23,7 +23,7 @@ var noManifest = []struct {
 	{"a team applies manifests; it does not read or delete by them", func(a attack.Attack) bool {
 		return a.Request != nil && !slices.Contains([]attack.Verb{attack.Create, attack.Update, attack.Patch}, a.Request.Verb)
 	}},
-	{"a change needs the object as it stands in a cluster", func(a attack.Attack) bool {
+	{"a change needs the object in a cluster", func(a attack.Attack) bool {
 		return a.Request != nil && a.Request.Verb != attack.Create
 	}},
 	{"a subresource is written by no manifest", func(a attack.Attack) bool { return a.Request != nil && a.Request.Subresource != "" }},
@@ -97,27 +97,27 @@ func explainNotTried(a attack.Attack) string {
 
 // compareVerdict returns the error in the verdict of croft try on an attack.
 func compareVerdict(a attack.Attack, r trial.Result) string {
-	said := fmt.Sprintf("is %s: %+v %+v", r.Verdict, r.Refusals, r.Warnings)
+	problem := fmt.Sprintf("is %s: %+v %+v", r.Verdict, r.Refusals, r.Warnings)
 	reasons, want := r.Refusals, trial.Refused
 	switch {
 	case a.Kind == attack.Mirror:
 		if r.Verdict == trial.Refused || r.Verdict == trial.Warned && !a.ExpectsWarning {
-			return said
+			return problem
 		}
 		return ""
 	case a.StoppedBy.IsWarning != nil:
 		reasons, want = r.Warnings, trial.Warned
 	case a.StoppedBy.IsRefusal == nil:
 		if r.Verdict != trial.Changed {
-			return said + ", want " + string(trial.Changed)
+			return problem + ", want " + string(trial.Changed)
 		}
 		return ""
 	}
 	if r.Verdict != want {
-		return said + ", want " + string(want)
+		return problem + ", want " + string(want)
 	}
 	if !slices.ContainsFunc(reasons, func(r trial.Reason) bool { return hasSameRule(a.StoppedBy, r) }) {
-		return said
+		return problem
 	}
 	return ""
 }

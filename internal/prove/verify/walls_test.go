@@ -151,8 +151,8 @@ func (p *proving) findTenantRules(t *estate.Tenant) *v1alpha1.TenantRules {
 
 // findNamespace returns the namespace of an object.
 func (p *proving) findNamespace(o client.Object) *corev1.Namespace {
-	for _, wanted := range p.listObjects() {
-		if namespace, ok := wanted.(*corev1.Namespace); ok && namespace.Name == o.GetNamespace() {
+	for _, desired := range p.listObjects() {
+		if namespace, ok := desired.(*corev1.Namespace); ok && namespace.Name == o.GetNamespace() {
 			return namespace
 		}
 	}

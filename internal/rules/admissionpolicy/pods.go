@@ -90,7 +90,7 @@ func mutatePods(parts []Pods) Mutating {
 		},
 		Variables: []Variable{{Name: "new", Expression: `request.operation == "CREATE"`}},
 	}
-	var patches, says, done []string
+	var patches, summaries, done []string
 	var patched []Bound
 	for _, p := range parts {
 		for _, b := range p.Bounds {
@@ -100,7 +100,7 @@ func mutatePods(parts []Pods) Mutating {
 		}
 		if p.Patch != "" {
 			change.Variables = append(change.Variables, p.PatchVariables...)
-			patches, says = append(patches, "("+p.Patch+")"), append(says, p.PatchSummary)
+			patches, summaries = append(patches, "("+p.Patch+")"), append(summaries, p.PatchSummary)
 			done = append(done, "("+removeIndentation(p.SkipPatch)+")")
 		}
 	}
@@ -109,7 +109,7 @@ func mutatePods(parts []Pods) Mutating {
 			` && (request.operation != "CREATE" || !(` + strings.Join(done, " &&\n") + `))`,
 		"not-of-another-engine": buildProbeCondition(v1alpha1.PlacementNative),
 	}
-	change.Patch, change.Summary = strings.Join(patches, " + "), strings.Join(says, "; ")
+	change.Patch, change.Summary = strings.Join(patches, " + "), strings.Join(summaries, "; ")
 	return change
 }
 

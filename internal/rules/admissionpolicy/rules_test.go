@@ -115,15 +115,15 @@ func TestReadsNamespace(t *testing.T) {
 		if !slices.Equal(names, want) {
 			t.Errorf("%s: the variables are %v, want %v", name, names, want)
 		}
-		holds := `object.spec.type in variables.rulesServiceTypes`
+		expression := `object.spec.type in variables.rulesServiceTypes`
 		if c.lenient {
-			holds = `(` + holds + `) || variables.unruled`
+			expression = `(` + expression + `) || variables.unruled`
 		}
-		if got := policy.Spec.Validations[0].Expression; got != holds {
-			t.Errorf("%s: asks %s, want %s", name, got, holds)
+		if got := policy.Spec.Validations[0].Expression; got != expression {
+			t.Errorf("%s: asks %s, want %s", name, got, expression)
 		}
 		if got := policy.Spec.Validations[0].MessageExpression; strings.Contains(got, "params") || !strings.Contains(got, `namespaceObject.metadata.annotations["croft.dev/rules.tenant"]`) {
-			t.Errorf("%s: says %s", name, got)
+			t.Errorf("%s: the message is %s", name, got)
 		}
 	}
 }

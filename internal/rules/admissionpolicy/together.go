@@ -20,19 +20,19 @@ import (
 // each rule.
 func mergeRules(rules []Rule) admissionv1.Validation {
 	fine := []string{"variables." + withinVariable}
-	var holds, says []string
+	var expressions, messages []string
 	for _, r := range rules {
 		asked := "(" + removeIndentation(r.Expression) + ")"
 		if text := "(" + removeIndentation(r.FastPath) + ")"; !slices.Contains(fine, text) {
 			fine = append(fine, text)
 		}
-		holds = append(holds, formatHeading(r.Name)+asked)
-		says = append(says, formatHeading(r.Name)+"!"+asked+" ? "+r.buildRefusalMessage()+" :\n")
+		expressions = append(expressions, formatHeading(r.Name)+asked)
+		messages = append(messages, formatHeading(r.Name)+"!"+asked+" ? "+r.buildRefusalMessage()+" :\n")
 	}
 	allFine := strings.Join(fine, " &&\n")
 	return admissionv1.Validation{
-		Expression:        allFine + " ||\n" + strings.Join(holds, " &&\n"),
-		MessageExpression: allFine + ` ? "" :` + "\n" + strings.Join(says, "") + `""`,
+		Expression:        allFine + " ||\n" + strings.Join(expressions, " &&\n"),
+		MessageExpression: allFine + ` ? "" :` + "\n" + strings.Join(messages, "") + `""`,
 		Reason:            ptr.To(metav1.StatusReasonForbidden),
 	}
 }

@@ -28,7 +28,7 @@ func TestMergeRules(t *testing.T) {
 // [second-2]
 !(object.b == 2) ? "[second-2] " + ("b") :
 ""`; v.MessageExpression != want {
-		t.Errorf("says %s\nwant %s", v.MessageExpression, want)
+		t.Errorf("got %s\nwant %s", v.MessageExpression, want)
 	}
 	var names []string
 	for _, asked := range ParseRules(v) {

@@ -123,13 +123,13 @@ func (k *cache) compileValidating(p *admissionv1.ValidatingAdmissionPolicy) (*va
 		}
 	}
 	asked := c.compileConditions("rule", rules, c.options)
-	with := func(said plugincel.ConditionEvaluator) validating.Validator {
-		return validating.NewValidator(asked, c.matcher, silent{}, said, p.Spec.FailurePolicy, nil)
+	with := func(messageEvaluator plugincel.ConditionEvaluator) validating.Validator {
+		return validating.NewValidator(asked, c.matcher, silent{}, messageEvaluator, p.Spec.FailurePolicy, nil)
 	}
 	return &validator{quick: with(silent{}), full: sync.OnceValues(func() (validating.Validator, error) {
 		withoutAuthorizer := plugincel.OptionalVariableDeclarations{HasParams: c.options.HasParams}
-		said := c.compileConditions("message", messages, withoutAuthorizer)
-		return with(said), errors.Join(c.errs...)
+		messageEvaluator := c.compileConditions("message", messages, withoutAuthorizer)
+		return with(messageEvaluator), errors.Join(c.errs...)
 	})}, errors.Join(c.errs...)
 }
 

@@ -295,19 +295,19 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := newInstallation()
 			tc.change(in)
-			var reasons, said []string
+			var reasons, messages []string
 			for _, f := range Check(*in) {
-				reasons, said = append(reasons, f.Reason), append(said, f.String())
+				reasons, messages = append(reasons, f.Reason), append(messages, f.String())
 			}
 			if !slices.Equal(reasons, tc.want) {
-				t.Fatalf("found %v, want %v:\n%s", reasons, tc.want, strings.Join(said, "\n"))
+				t.Fatalf("found %v, want %v:\n%s", reasons, tc.want, strings.Join(messages, "\n"))
 			}
 			for _, part := range tc.wantText {
-				if !strings.Contains(strings.Join(said, "\n"), part) {
-					t.Errorf("it does not say %q:\n%s", part, strings.Join(said, "\n"))
+				if !strings.Contains(strings.Join(messages, "\n"), part) {
+					t.Errorf("no finding contains %q:\n%s", part, strings.Join(messages, "\n"))
 				}
 			}
-			for _, line := range said {
+			for _, line := range messages {
 				if strings.Contains(line, "\n") || strings.Contains(line, "  ") {
 					t.Errorf("more than a line: %q", line)
 				}

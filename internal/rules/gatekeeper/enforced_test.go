@@ -56,7 +56,7 @@ func TestReadEnforcement(t *testing.T) {
   - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2, operations: [mutation-webhook]}`,
 			pods: 1,
 		},
-		"an old release does not say what its pods do": {
+		"an old release does not report what its pods do": {
 			object: assign + meta + "  - {id: one, mutatorUID: u, enforced: true, observedGeneration: 2}",
 			pods:   1,
 		},
@@ -135,7 +135,7 @@ func FuzzStatus(f *testing.F) {
 			t.Skip()
 		}
 		if e := ReadEnforcement(u); e.IsEnforced() && len(e.Webhooks) == 0 {
-			t.Errorf("enforced by nobody: %s", text)
+			t.Errorf("enforced without a webhook: %s", text)
 		}
 		_, _ = ParseExclusions(u)
 	})

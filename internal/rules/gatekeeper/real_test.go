@@ -36,12 +36,12 @@ func TestRealGatekeeper(t *testing.T) {
 		// The sandbox sets the webhooks to fail closed. This is the only other finding with
 		// the chart's defaults.
 		if f.Reason != ReasonNotReinvoked {
-			t.Errorf("of a good installation it is said: %s", f)
+			t.Errorf("a finding about a good installation: %s", f)
 		}
 	}
 
 	mutators := objects.Resource(schema.GroupVersionResource{Group: "mutations.gatekeeper.sh", Version: "v1", Resource: "assign"})
-	until := func(name string, holds func(Enforcement) bool) {
+	until := func(name string, condition func(Enforcement) bool) {
 		t.Helper()
 		var last Enforcement
 		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -50,7 +50,7 @@ func TestRealGatekeeper(t *testing.T) {
 				return false, err
 			}
 			last = ReadEnforcement(object)
-			return holds(last), nil
+			return condition(last), nil
 		})
 		if err != nil {
 			t.Fatalf("%v; last seen: %+v", err, last)

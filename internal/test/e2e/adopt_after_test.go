@@ -26,9 +26,9 @@ func TestAdoptAfterApply(t *testing.T) {
 		c.runKubectl(t, "", "create", "ns", fmt.Sprintf("old-%d", i)).expectExit(t, 0)
 	}
 	file := writeTempFile(t, text.String())
-	said := c.runCroft(t, "apply", "-f", file, "--wait-timeout", patience.String()).expectExit(t, 1)
-	if !strings.Contains(said.stderr, "exists already and croft did not create it") {
-		t.Fatalf("apply does not say why: %s", said)
+	out := c.runCroft(t, "apply", "-f", file, "--wait-timeout", patience.String()).expectExit(t, 1)
+	if !strings.Contains(out.stderr, "exists already and croft did not create it") {
+		t.Fatalf("apply does not report why: %s", out)
 	}
 
 	t.Run("adopt", func(t *testing.T) {
@@ -46,9 +46,9 @@ func TestAdoptAfterApply(t *testing.T) {
 	})
 	t.Run("another tenant's", func(t *testing.T) {
 		taken := writeTempFile(t, "tenants: {thief: {pool: apps, namespaces: [old-0]}, old-0: {pool: apps, namespaces: [old-0-new]}}\n")
-		said := c.runCroft(t, "adopt", "tenant", "thief", "-f", taken, "--dry-run").expectExit(t, 1)
-		if want := "namespace old-0 belongs to tenant old-0: remove it from that tenant first"; !strings.Contains(said.stdout, want) {
-			t.Errorf("the plan does not say %q: %s", want, said)
+		out := c.runCroft(t, "adopt", "tenant", "thief", "-f", taken, "--dry-run").expectExit(t, 1)
+		if want := "namespace old-0 belongs to tenant old-0: remove it from that tenant first"; !strings.Contains(out.stdout, want) {
+			t.Errorf("the plan does not contain %q: %s", want, out)
 		}
 	})
 	t.Run("kept from a deleted tenant", func(t *testing.T) { c.adoptKept(t) })
@@ -61,9 +61,9 @@ func (c *cluster) adoptKept(t *testing.T) {
 	c.runCroft(t, "delete", "tenant", "gone", "--yes").expectExit(t, 0)
 	before := selectTenantState(c.recordState(t), "kept", "")
 	heir := writeTempFile(t, "tenants: {heir: {pool: apps, namespaces: [kept]}}\n")
-	said := c.runCroft(t, "adopt", "tenant", "heir", "-f", heir, "--dry-run").expectExit(t, 0)
-	if want := "namespace kept was released or retained by tenant gone, and will be adopted"; !strings.Contains(said.stdout, want) || strings.Contains(said.stdout, "remove it from") {
-		t.Errorf("the plan does not say %q: %s", want, said)
+	out := c.runCroft(t, "adopt", "tenant", "heir", "-f", heir, "--dry-run").expectExit(t, 0)
+	if want := "namespace kept was released or retained by tenant gone, and will be adopted"; !strings.Contains(out.stdout, want) || strings.Contains(out.stdout, "remove it from") {
+		t.Errorf("the plan does not contain %q: %s", want, out)
 	}
 	for range 2 { // --undo restores croft's objects of the deleted tenant, which the second run removes again
 		c.runCroft(t, "adopt", "tenant", "heir", "-f", heir, "--yes").expectExit(t, 0)
@@ -72,7 +72,7 @@ func (c *cluster) adoptKept(t *testing.T) {
 		}
 		for ref, o := range c.listEverything(t) {
 			if ref.Namespace == "kept" && o.Labels[v1alpha1.TenantLabel] == "gone" {
-				t.Errorf("%s is left of the tenant that is gone", ref)
+				t.Errorf("%s of the deleted tenant is left", ref)
 			}
 		}
 		c.runCroft(t, "adopt", "tenant", "heir", "--undo", "--yes").expectExit(t, 0)

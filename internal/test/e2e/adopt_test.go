@@ -43,15 +43,15 @@ func TestAdopt(t *testing.T) {
 	}
 
 	t.Run("adopt stops before the first write", func(t *testing.T) {
-		said := c.runCroft(t, adopt()...).expectExit(t, 1)
-		if !strings.Contains(said.stderr, "the tenant's namespaces are unchanged") {
-			t.Errorf("it does not stop: %s", said)
+		out := c.runCroft(t, adopt()...).expectExit(t, 1)
+		if !strings.Contains(out.stderr, "the tenant's namespaces are unchanged") {
+			t.Errorf("it does not stop: %s", out)
 		}
 		expectSame(t, "shop", before, selectTenantState(c.recordState(t), "shop", ""))
 	})
 	t.Run("plan", func(t *testing.T) {
 		now := c.recordState(t)
-		said := c.runCroft(t, "adopt", "tenant", "shop", "-f", file, "--dry-run").expectExit(t, 0)
+		out := c.runCroft(t, "adopt", "tenant", "shop", "-f", file, "--dry-run").expectExit(t, 0)
 		expectSame(t, "a dry run left something", now, c.recordState(t))
 		for _, line := range []string{
 			"MOVES to pool-b",
@@ -63,8 +63,8 @@ func TestAdopt(t *testing.T) {
 			"WAITS: no new node of pool-b meets its requirements: ", "kubernetes.io/arch In [arm64]",
 			"REPLACES ITS NODES", "pods       4", "services   1", "ENDS",
 		} {
-			if !strings.Contains(said.stdout, line) {
-				t.Errorf("the plan does not say %q: %s", line, said)
+			if !strings.Contains(out.stdout, line) {
+				t.Errorf("the plan does not contain %q: %s", line, out)
 			}
 		}
 	})
@@ -81,10 +81,10 @@ func TestAdopt(t *testing.T) {
 	t.Run("killed and completed", func(t *testing.T) {
 		c.killAtStep(t, 4, adopt()...)
 		c.killAtStep(t, 6, adopt()...)
-		said := c.runCroft(t, adopt()...).expectExit(t, 0)
+		out := c.runCroft(t, adopt()...).expectExit(t, 0)
 		for _, line := range []string{"shop/Deployment/urgent would be refused, as the plan shows: [priority-class]", "croft's rules would refuse new pods of 2 workloads"} {
-			if !strings.Contains(said.stderr, line) {
-				t.Errorf("it does not say %q: %s", line, said)
+			if !strings.Contains(out.stderr, line) {
+				t.Errorf("it does not print %q: %s", line, out)
 			}
 		}
 		c.expectOldObjectsDeleted(t)
@@ -105,14 +105,14 @@ func TestAdopt(t *testing.T) {
 func (c *cluster) adoptTolerant(t *testing.T) {
 	c.runKubectl(t, "", "create", "-f", "internal/test/e2e/testdata/adopt/tolerant.yaml").expectExit(t, 0)
 	file := writeTempFile(t, "tenants: {tolerant: {pool: pool-b}}\n")
-	awaitCondition(t, patience, "the plan to say that its pods are refused", func(context.Context) error {
-		said := c.runCroft(t, "adopt", "tenant", "tolerant", "-f", file, "--dry-run")
+	awaitCondition(t, patience, "the plan to report that its pods are refused", func(context.Context) error {
+		out := c.runCroft(t, "adopt", "tenant", "tolerant", "-f", file, "--dry-run")
 		for _, line := range []string{
 			"IS REFUSED: [tolerations]", "every new pod in namespace tolerant would be refused because of fields that the cluster adds to it",
 			"Namespace tolerant, annotation scheduler.alpha.kubernetes.io/defaultTolerations", "adds node-pool=pool-b,disk=ssd to pods; croft places them only by node-pool",
 		} {
-			if said.status != 1 || !strings.Contains(said.stdout, line) {
-				return fmt.Errorf("the plan does not say %q: %s", line, said)
+			if out.status != 1 || !strings.Contains(out.stdout, line) {
+				return fmt.Errorf("the plan does not contain %q: %s", line, out)
 			}
 		}
 		return nil

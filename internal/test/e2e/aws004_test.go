@@ -71,19 +71,19 @@ func testDocument004(t *testing.T, c *twoTenants) {
 		}
 		return nil
 	})
-	var gone time.Time
+	var removed time.Time
 	awaitCondition(t, 30*time.Second+inEmpty+patience, "the node to go", func(ctx context.Context) error {
 		var claims karpenterv1.NodeClaimList
 		if err := c.admin.List(ctx, &claims, client.MatchingLabels{karpenterv1.NodePoolLabelKey: "dev"}); err != nil {
 			return err
 		}
-		if gone = time.Now(); len(claims.Items) > 0 && claims.Items[0].DeletionTimestamp == nil {
+		if removed = time.Now(); len(claims.Items) > 0 && claims.Items[0].DeletionTimestamp == nil {
 			return errors.New("it is still there")
 		}
 		return nil
 	})
 	// The test observes the pods' end a moment later than Karpenter.
-	if after := gone.Sub(emptied); after < 25*time.Second || after > 30*time.Second+inEmpty {
+	if after := removed.Sub(emptied); after < 25*time.Second || after > 30*time.Second+inEmpty {
 		t.Errorf("the node goes %s after its last pod, and emptyTTL is 30s", after)
 	}
 	c.awaitDeletion(t, &made[0])

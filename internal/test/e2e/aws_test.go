@@ -72,11 +72,11 @@ func testLaunched(t *testing.T, c *twoTenants) {
 		}
 		for _, want := range []string{"registerWithTaints", "key: " + key, "value: " + team.pool, "karpenter.sh/unregistered"} {
 			if !strings.Contains(string(userData), want) {
-				t.Errorf("the user data of %s says nothing of %s:\n%s", team.pool, want, userData)
+				t.Errorf("the user data of %s does not contain %s:\n%s", team.pool, want, userData)
 			}
 		}
 		if strings.Contains(string(userData), key+"="+team.pool) {
-			t.Errorf("the kubelet of %s is told to set %s itself, which the API server forbids:\n%s", team.pool, key, userData)
+			t.Errorf("the user data of %s makes the kubelet set %s itself, which the API server forbids:\n%s", team.pool, key, userData)
 		}
 	}
 }

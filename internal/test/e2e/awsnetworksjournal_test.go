@@ -52,7 +52,7 @@ func testNetworksJournal(t *testing.T, n *networkedCluster) {
 	}
 	awaitCondition(t, moments, "all phases", func(context.Context) error {
 		out := n.runCroft(t, "latency", "--pool", "telco", "--since", "0", "-o", "json").expectExit(t, 0)
-		var said struct {
+		var report struct {
 			Nodes []struct {
 				Node   string
 				Phases map[latency.Phase]float64
@@ -60,10 +60,10 @@ func testNetworksJournal(t *testing.T, n *networkedCluster) {
 				Notes  []string
 			}
 		}
-		if err := json.Unmarshal([]byte(out.stdout), &said); err != nil {
+		if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
 			return err
 		}
-		for _, of := range said.Nodes {
+		for _, of := range report.Nodes {
 			if of.Node != node.Name {
 				continue
 			}
@@ -78,6 +78,6 @@ func testNetworksJournal(t *testing.T, n *networkedCluster) {
 			}
 			return nil
 		}
-		return fmt.Errorf("%s is not among %d nodes", node.Name, len(said.Nodes))
+		return fmt.Errorf("%s is not among %d nodes", node.Name, len(report.Nodes))
 	})
 }

@@ -85,10 +85,10 @@ func testNetworksWait(t *testing.T, n *networkedCluster) {
 		}
 		return newClient(t, as).Status().Patch(t.Context(), node.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil, format, values...)))
 	}
-	say := func(holds corev1.ConditionStatus, on string) error {
-		return patch(on, `{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":""}]}}`, v1alpha1.ConditionNetworksReady, holds)
+	setReady := func(status corev1.ConditionStatus, on string) error {
+		return patch(on, `{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":""}]}}`, v1alpha1.ConditionNetworksReady, status)
 	}
-	if err := say(corev1.ConditionTrue, "another"); err == nil || !strings.Contains(err.Error(), "[own-node]") {
+	if err := setReady(corev1.ConditionTrue, "another"); err == nil || !strings.Contains(err.Error(), "[own-node]") {
 		t.Errorf("another node's agent: %v", err)
 	}
 	if err := patch(node.Name, `{"metadata":{"annotations":{%q:"[]"}}}`, v1alpha1.NodeNetworksAnnotation); err == nil || !strings.Contains(err.Error(), "[own-annotation]") {
@@ -97,7 +97,7 @@ func testNetworksWait(t *testing.T, n *networkedCluster) {
 	if err := patch(node.Name, `{"metadata":{"annotations":{%q:"{}"}}}`, v1alpha1.BootAnnotation); err != nil {
 		t.Errorf("the agent's annotation: %v", err)
 	}
-	if err := say(corev1.ConditionFalse, node.Name); err != nil {
+	if err := setReady(corev1.ConditionFalse, node.Name); err != nil {
 		t.Fatal(err)
 	}
 	n.awaitNodeCondition(t, node, v1alpha1.ReasonLinksPending, "Test")
@@ -107,7 +107,7 @@ func testNetworksWait(t *testing.T, n *networkedCluster) {
 	if node.Annotations[v1alpha1.BootAnnotation] != "{}" {
 		t.Errorf("the node has the annotations %v", node.Annotations)
 	}
-	if err := say(corev1.ConditionTrue, node.Name); err != nil {
+	if err := setReady(corev1.ConditionTrue, node.Name); err != nil {
 		t.Fatal(err)
 	}
 	n.awaitNodeCondition(t, node, v1alpha1.ReasonPluginsPending, "DaemonSet kube-system/kube-multus-ds has no pod on the node, since it does not tolerate the taint "+v1alpha1.DefaultNodePoolKey)

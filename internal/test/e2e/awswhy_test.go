@@ -111,15 +111,15 @@ func (c *accountCluster) awaitLoggedCause(t testing.TB, id string) catalog.Findi
 	var found catalog.Finding
 	awaitCondition(t, patience, "croft why -f to find "+id+" in Karpenter's log", func(context.Context) error {
 		out := c.runCroft(t, "why", "-o", "json", "-f", filepath.Join(c.Dir, "logs", "karpenter.log"))
-		var said struct{ Findings []catalog.Finding }
-		if err := json.Unmarshal([]byte(out.stdout), &said); err != nil {
+		var report struct{ Findings []catalog.Finding }
+		if err := json.Unmarshal([]byte(out.stdout), &report); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		i := slices.IndexFunc(said.Findings, func(f catalog.Finding) bool { return f.ID == id })
+		i := slices.IndexFunc(report.Findings, func(f catalog.Finding) bool { return f.ID == id })
 		if i < 0 {
-			return fmt.Errorf("it says %s", out)
+			return fmt.Errorf("it prints %s", out)
 		}
-		found = said.Findings[i]
+		found = report.Findings[i]
 		return nil
 	})
 	return found
@@ -215,7 +215,7 @@ func testAWSClass(t *testing.T, c *accountCluster) {
 		}
 	}
 	if !slices.Contains(ids, "security-groups-not-found") {
-		t.Errorf("it says nothing of security groups: %v", ids)
+		t.Errorf("no step is about security groups: %v", ids)
 	}
 	c.declarePool(t, "blank", `{nodeClass: {aws: {amiFamily: AL2023, amiSelectorTerms: [{tags: {of: nobody}}]}}}`)
 	c.awaitCause(t, "amis-not-found", "", "nodepool/blank")
@@ -225,7 +225,7 @@ func testAWSClass(t *testing.T, c *accountCluster) {
 	c.createDeployment(t, "nowhere")
 	_, out := c.explainAs(t, "team-nowhere", "deployment/nginx", "-n", "nowhere")
 	if strings.Contains(out.stdout, "discovery") || !strings.Contains(out.stdout, "ask a platform admin") {
-		t.Errorf("a team is told %s", out)
+		t.Errorf("a team gets %s", out)
 	}
 }
 
@@ -239,7 +239,7 @@ func testAWSAuthorization(t *testing.T, c *accountCluster) {
 		found := c.awaitLoggedCause(t, catalog.UnauthorizedID)
 		for text, part := range map[string]string{found.Cause: "the role KarpenterNodeRole-demo of the node i-0fa071d72e68e7a33", found.Fix: "service account"} {
 			if !strings.Contains(text, part) {
-				t.Errorf("it does not say %q: %+v", part, found)
+				t.Errorf("want %q in %+v", part, found)
 			}
 		}
 	})
@@ -263,7 +263,7 @@ func testAWSInstanceProfile(t *testing.T, c *accountCluster) {
 		// Karpenter itself does not report it, not even in its log.
 		story := c.awaitCause(t, "instance-profile-name", "", "nodepool/misnamed")
 		if !strings.Contains(story.First.Fix, "create-instance-profile") {
-			t.Errorf("it says %+v", story.First)
+			t.Errorf("the first cause is %+v", story.First)
 		}
 	})
 	t.Run("removed", func(t *testing.T) {
@@ -285,7 +285,7 @@ func testAWSInstanceProfile(t *testing.T, c *accountCluster) {
 		c.createDeployment(t, "patient")
 		story := c.awaitCause(t, "provisioning-held", "", "deployment/nginx", "-n", "patient")
 		if !strings.Contains(story.First.Symptom, "of pool bereft") {
-			t.Errorf("it does not say whose: %+v", story.First)
+			t.Errorf("the symptom does not name the pool: %+v", story.First)
 		}
 		if err := c.Start("croft"); err != nil {
 			t.Fatal(err)

@@ -322,6 +322,6 @@ func (c *cluster) measureDatabase(t testing.TB) int64 {
 			return int64(bytes)
 		}
 	}
-	t.Fatal("the API server does not say how large etcd is")
+	t.Fatal("the API server does not report etcd's size")
 	return 0
 }

@@ -84,8 +84,8 @@ func testBreaches(t *testing.T, c *twoTenants) {
 	running = true
 	awaitCondition(t, patience, "everything to hold again", func(context.Context) error {
 		for _, args := range healed {
-			if said := c.runCroft(t, args...); said.status != 0 {
-				return fmt.Errorf("it does not: %s", said)
+			if out := c.runCroft(t, args...); out.status != 0 {
+				return fmt.Errorf("it does not: %s", out)
 			}
 		}
 		return nil
@@ -131,14 +131,14 @@ func testInterrupt(t *testing.T, c *twoTenants) {
 		err := cmd.Wait()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 130 || !strings.Contains(stderr.String(), "interrupted") {
-			t.Errorf("it ended with %v and said: %s", err, stderr.String())
+			t.Errorf("it ended with %v and printed: %s", err, stderr.String())
 		}
 		isClean(t)
 	})
 	t.Run("--timeout", func(t *testing.T) {
-		said := c.runCroft(t, "verify", "--timeout", "500ms").expectExit(t, 1)
-		if !strings.Contains(said.stderr, "within 500ms") {
-			t.Errorf("it does not say that its time was over: %s", said)
+		out := c.runCroft(t, "verify", "--timeout", "500ms").expectExit(t, 1)
+		if !strings.Contains(out.stderr, "within 500ms") {
+			t.Errorf("it does not report the timeout: %s", out)
 		}
 		isClean(t)
 	})

@@ -187,7 +187,7 @@ func TestChartValues(t *testing.T) {
 		}
 	}
 	platform := "platform: {clusterName: demo, nodeClass: {kwok: {}}}\n"
-	for values, says := range map[string]string{
+	for values, message := range map[string]string{
 		"tenats: {shop: {pool: apps}}":               "tenats",
 		"tenants: {shop: {poool: apps}}":             "poool",
 		"tenants: {shop: {pool: 7}}":                 "/tenants/shop/pool",
@@ -204,8 +204,8 @@ func TestChartValues(t *testing.T) {
 		platform + "secondaryNetworks: {a: {b: {}}}": "secondaryNetworks",
 	} {
 		refused := runHelm(t, nil, append([]string{"template", "croft", chart, "-f", writeTempFile(t, values)}, chartImageValues...)...)
-		if refused.status == 0 || !strings.Contains(refused.stderr, says) {
-			t.Errorf("%s: want it refused, with %q: exit status %d: %s", values, says, refused.status, refused.stderr)
+		if refused.status == 0 || !strings.Contains(refused.stderr, message) {
+			t.Errorf("%s: want it refused, with %q: exit status %d: %s", values, message, refused.status, refused.stderr)
 		}
 	}
 	for _, values := range []string{"croft: {enabled: true}", "global: {team: x}", "croft: {global: {team: x}}", "tags: {platform: true}"} {

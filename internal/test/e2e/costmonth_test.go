@@ -81,11 +81,11 @@ func (m *month) createWorkloads() {
 func (m *month) passMoments() { m.ledger.pass(m.t, time.Duration(1+m.random.IntN(8))*time.Second) }
 
 // await waits for a condition of the observed objects while time passes.
-func (m *month) await(what string, holds func() error) {
+func (m *month) await(what string, condition func() error) {
 	m.t.Helper()
 	awaitCondition(m.t, patience, what, func(context.Context) error {
 		m.passMoments()
-		return holds()
+		return condition()
 	})
 }
 

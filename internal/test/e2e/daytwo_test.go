@@ -125,14 +125,14 @@ func (d *dayTwo) awaitHealthy(t *testing.T) {
 // awaitOutput waits until a command exits with the status and prints all of the texts.
 func (d *dayTwo) awaitOutput(t *testing.T, status int, args string, wants ...string) {
 	t.Helper()
-	awaitCondition(t, patience, "croft "+args+" to say what is so", func(context.Context) error {
+	awaitCondition(t, patience, "croft "+args+" to print the expected output", func(context.Context) error {
 		out := d.runCroftWithInput(t, d.file, strings.Fields(args)...)
 		if out.status != status {
 			return fmt.Errorf("exit status %d, want %d: %s", out.status, status, out)
 		}
 		for _, want := range wants {
 			if !strings.Contains(out.stdout+out.stderr, want) {
-				return fmt.Errorf("it does not say %q: %s", want, out)
+				return fmt.Errorf("it does not print %q: %s", want, out)
 			}
 		}
 		return nil
@@ -283,7 +283,7 @@ func testDayTwoDrift(t *testing.T, d *dayTwo) {
 			return err
 		}
 		if namespace.Labels[v1alpha1.TenantLabel] != "shop" {
-			return errors.New("its label is gone")
+			return errors.New("its label is missing")
 		}
 		return nil
 	})
@@ -330,7 +330,7 @@ func testDayTwoAdmins(t *testing.T, d *dayTwo) {
 	d.runCroftWithInput(t, d.file, "apply", "-f", "-", "--prune", "--yes", "--wait-timeout", patience.String()).expectExit(t, 0)
 	d.awaitDeletion(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "lab"}})
 	if err := d.newMemberClient(t, "team-lab").List(t.Context(), &corev1.PodList{}, client.InNamespace("lab")); err == nil {
-		t.Error("the tenant is gone, and its people may still list pods")
+		t.Error("the tenant is deleted, but its members may still list pods")
 	}
 	d.awaitHealthy(t)
 }

@@ -51,7 +51,7 @@ var fails = []struct {
 	status int
 	why    string
 }{
-	{"bin/croft diff ", 1, "there is a difference, as the document says"},
+	{"bin/croft diff ", 1, "there is a difference, as in the document"},
 }
 
 // TestDocs runs the commands of README.md and docs/tutorials/eks.md verbatim and in their order, each

@@ -17,16 +17,16 @@ type block struct {
 func readBlocks(t testing.TB, file, language string) []block {
 	t.Helper()
 	var all []block
-	head, inside, wanted := "", false, false
+	head, inside, matches := "", false, false
 	for line := range strings.Lines(readRepositoryFile(t, file)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "```"):
 			inside = !inside
-			if wanted = inside && line == "```"+language; wanted {
+			if matches = inside && line == "```"+language; matches {
 				all = append(all, block{head: head})
 			}
-		case inside && wanted:
+		case inside && matches:
 			all[len(all)-1].lines = append(all[len(all)-1].lines, line)
 		case !inside && strings.HasPrefix(line, "#"):
 			head = strings.TrimLeft(line, "# ")

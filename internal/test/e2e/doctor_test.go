@@ -59,7 +59,7 @@ func TestDoctor(t *testing.T) {
 		var out outcome
 		awaitCondition(t, patience, "doctor to find nothing", func(context.Context) error {
 			if out = c.runCroft(t, "doctor"); out.status != 0 || !strings.Contains(out.stdout, "\n0 problems, 0 warnings\n") {
-				return fmt.Errorf("it says %s", out)
+				return fmt.Errorf("it prints %s", out)
 			}
 			return nil
 		})
@@ -144,11 +144,11 @@ func (c *cluster) awaitDoctorFinding(t testing.TB, check string, severity doctor
 		var all []string
 		for _, r := range doctor.Check(seen) {
 			for _, f := range r.Findings {
-				said := fmt.Sprintf("%s %s: %s: %s", f.Severity, r.Check, f.Object, f.Message)
-				all = append(all, said)
+				line := fmt.Sprintf("%s %s: %s: %s", f.Severity, r.Check, f.Object, f.Message)
+				all = append(all, line)
 				hit := r.Check == check && f.Severity == severity && f.Fix != ""
 				for _, text := range texts {
-					hit = hit && strings.Contains(said, text)
+					hit = hit && strings.Contains(line, text)
 				}
 				if hit {
 					return nil
@@ -226,7 +226,7 @@ func testDoctorDepartures(t *testing.T, c *twoTenants) {
 	}
 	c.awaitDoctorFinding(t, "departures", doctor.Problem, time.Hour, "Node/"+node, "kept/pod", "karpenter.sh/do-not-disrupt")
 	if story := c.runWhy(t, "node/"+node); !strings.Contains(story, "karpenter.sh/do-not-disrupt") {
-		t.Errorf("croft why does not say what holds it: %s", story)
+		t.Errorf("croft why does not name what blocks it: %s", story)
 	}
 }
 
@@ -266,14 +266,14 @@ func testDoctorOldDefinitions(t *testing.T, c *twoTenants) {
 	})
 	awaitCondition(t, patience, "the definition to count", func(context.Context) error {
 		if out := c.runCroft(t, "apply", "-f", c.file, "--wait=false"); out.status != 1 {
-			return fmt.Errorf("apply says %s", out)
+			return fmt.Errorf("apply prints %s", out)
 		}
 		return nil
 	})
 	out := c.runCroftWithInput(t, readRepositoryFile(t, c.file)+"  newcomer: {pool: pool-a}\n", "apply", "-f", "-", "--wait=false").expectExit(t, 1)
 	for _, text := range []string{"nothing was written: ", "." + field + ": field not declared in schema", "fix:   apply the definitions"} {
 		if !strings.Contains(out.stderr, text) {
-			t.Errorf("it does not say %q: %s", text, out)
+			t.Errorf("it does not print %q: %s", text, out)
 		}
 	}
 	if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "newcomer"}, &v1alpha1.Tenant{}); !apierrors.IsNotFound(err) {
@@ -283,7 +283,7 @@ func testDoctorOldDefinitions(t *testing.T, c *twoTenants) {
 	c.runCroft(t, "install").expectExit(t, 0)
 	awaitCondition(t, patience, "apply to succeed", func(context.Context) error {
 		if out := c.runCroft(t, "apply", "-f", c.file, "--wait=false"); out.status != 0 {
-			return fmt.Errorf("it says %s", out)
+			return fmt.Errorf("it prints %s", out)
 		}
 		return nil
 	})

@@ -86,13 +86,13 @@ func (c *cluster) newMemberClient(t testing.TB, group string) client.Client {
 
 // awaitCondition waits until a condition returns nil. At the time limit it ends the test with the
 // condition's last error.
-func awaitCondition(t testing.TB, within time.Duration, what string, holds func(context.Context) error) {
+func awaitCondition(t testing.TB, within time.Duration, what string, condition func(context.Context) error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for pause := interval; ; pause = min(pause*3/2, longestInterval) {
 		// The context does not end with the wait: an interrupted request would report the
 		// interruption instead of the reason.
-		last := holds(t.Context())
+		last := condition(t.Context())
 		if last == nil {
 			return
 		}

@@ -51,9 +51,9 @@ func TestGatekeeper(t *testing.T) {
 	c := startWithGatekeeper(t, "MutatingAdmissionPolicy")
 	t.Run("Native", func(t *testing.T) {
 		// The message names the missing kind and the setting to use instead.
-		said := c.runCroftWithInput(t, buildEngineFile(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
-		if said.status == 0 || !strings.Contains(said.stderr, "set platform.placement to Gatekeeper") {
-			t.Errorf("it does not say what to do: %s", said)
+		out := c.runCroftWithInput(t, buildEngineFile(t, v1alpha1.PlacementNative), "apply", "-f", "-", "--wait-timeout", "5s")
+		if out.status == 0 || !strings.Contains(out.stderr, "set platform.placement to Gatekeeper") {
+			t.Errorf("it does not name the fix: %s", out)
 		}
 		awaitCondition(t, moments, "the rights of the platform's admins", func(ctx context.Context) error {
 			return c.admin.Get(ctx, client.ObjectKey{Name: identity.AdminRole}, &rbacv1.ClusterRoleBinding{})
@@ -66,8 +66,8 @@ func TestGatekeeper(t *testing.T) {
 	t.Run("InstanceTypeAndScaleIn", func(t *testing.T) { testInstanceTypeAndScaleIn(t, two) })
 	t.Run("Verify", func(t *testing.T) {
 		awaitCondition(t, moments, "every wall to hold", func(context.Context) error {
-			if said := c.runCroft(t, "verify"); said.status != 0 {
-				return errors.New(said.String())
+			if out := c.runCroft(t, "verify"); out.status != 0 {
+				return errors.New(out.String())
 			}
 			return nil
 		})
@@ -92,8 +92,8 @@ func testMutatorDrift(t *testing.T, c *cluster) {
 		if o.GetName() == "croft-tenant-a" {
 			continue
 		}
-		gone := o.DeepCopyObject().(client.Object)
-		if err := c.admin.Delete(t.Context(), gone); err != nil {
+		deleted := o.DeepCopyObject().(client.Object)
+		if err := c.admin.Delete(t.Context(), deleted); err != nil {
 			t.Fatal(err)
 		}
 		awaitCondition(t, moments, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName()+" to come back", func(ctx context.Context) error {
@@ -138,18 +138,18 @@ func testUnsafe(t *testing.T, c *cluster) {
 			`-p=[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"`+policy+`"}]`).expectExit(t, 0)
 	}
 	expectReady := func(status metav1.ConditionStatus, words ...string) {
-		awaitCondition(t, moments, "the Platform to say so", func(ctx context.Context) error {
+		awaitCondition(t, moments, "the Platform's Ready", func(ctx context.Context) error {
 			var platform v1alpha1.Platform
 			if err := c.admin.Get(ctx, client.ObjectKey{Name: v1alpha1.PlatformName}, &platform); err != nil {
 				return err
 			}
 			ready := meta.FindStatusCondition(platform.Status.Conditions, v1alpha1.ConditionReady)
 			if ready == nil || ready.Status != status {
-				return fmt.Errorf("it says %+v", ready)
+				return fmt.Errorf("the condition is %+v", ready)
 			}
 			for _, word := range words {
 				if !strings.Contains(ready.Message, word) {
-					return fmt.Errorf("it says nothing of %s: %s", word, ready.Message)
+					return fmt.Errorf("the message does not contain %s: %s", word, ready.Message)
 				}
 			}
 			return nil

@@ -63,7 +63,7 @@ func TestHighAvailability(t *testing.T) {
 	}
 	people.stopPopulation(t)
 	longest := people.getLongestWait()
-	t.Logf("%d tenants became Ready, %d went, the longest wait was %s", people.countReady(), people.gone, longest.Round(time.Millisecond))
+	t.Logf("%d tenants became Ready, %d were deleted, the longest wait was %s", people.countReady(), people.deleted, longest.Round(time.Millisecond))
 	if longest > leaseDuration+longestWait {
 		t.Errorf("a tenant waited %s, and the lease is %s", longest, leaseDuration)
 	}
@@ -127,7 +127,7 @@ type population struct {
 	// waiting times of all others.
 	declared map[string]time.Time
 	waits    []time.Duration
-	gone     int
+	deleted  int
 }
 
 // startPopulation creates a tenant every half second until it is ended, and deletes every third
@@ -199,7 +199,7 @@ func (p *population) recordReady(ctx context.Context) error {
 			leaving = append(leaving, tenant)
 		}
 	}
-	p.gone += len(leaving)
+	p.deleted += len(leaving)
 	p.mu.Unlock()
 	for _, tenant := range leaving {
 		if err := p.admin.Delete(ctx, tenant); err != nil && !apierrors.IsNotFound(err) {
@@ -253,7 +253,7 @@ func (p *population) stopPopulation(t testing.TB) {
 	if err := <-p.done; err != nil {
 		t.Fatal(err)
 	}
-	awaitCondition(t, patience, "all tenants to be Ready or gone", func(ctx context.Context) error {
+	awaitCondition(t, patience, "all tenants to be Ready or deleted", func(ctx context.Context) error {
 		if err := p.recordReady(ctx); err != nil {
 			return err
 		}

@@ -36,9 +36,9 @@ func TestImage(t *testing.T) {
 		t.Run(architecture, func(t *testing.T) { first.expectImage(t, architecture, first.readManifest(t, architecture)) })
 	}
 	t.Run("runs", func(t *testing.T) {
-		said := runCommand(t, exec.CommandContext(t.Context(), extractBinary(t), "version"), "").expectExit(t, 0)
-		if said.stdout == "" {
-			t.Errorf("%s", said)
+		out := runCommand(t, exec.CommandContext(t.Context(), extractBinary(t), "version"), "").expectExit(t, 0)
+		if out.stdout == "" {
+			t.Errorf("%s", out)
 		}
 	})
 	t.Run("bill of materials", func(t *testing.T) { expectBillOfMaterials(t, path+".spdx.json", extractBinary(t)) })
@@ -228,9 +228,9 @@ func expectBillOfMaterials(t *testing.T, path, binary string) {
 	for _, p := range bill.Packages {
 		has[p.Name+" "+p.VersionInfo] = true
 	}
-	said := runCommand(t, exec.CommandContext(t.Context(), "go", "version", "-m", binary), "").expectExit(t, 0).stdout
+	out := runCommand(t, exec.CommandContext(t.Context(), "go", "version", "-m", binary), "").expectExit(t, 0).stdout
 	modules := 0
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == "dep" {
 			modules++
 			if !has[fields[1]+" "+fields[2]] {

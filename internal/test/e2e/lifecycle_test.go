@@ -59,7 +59,7 @@ func testRetain(t *testing.T, c *twoTenants) {
 		t.Errorf("the tenant is declared again, and its people have no access: %v", err)
 	}
 	again := c.listEverything(t, client.MatchingLabels{v1alpha1.TenantLabel: "keeper"})
-	expectSame(t, "what stood already", listUIDs(after), listUIDs(again.excludeKind("RoleBinding")))
+	expectSame(t, "the existing objects", listUIDs(after), listUIDs(again.excludeKind("RoleBinding")))
 }
 
 // testGracePeriod fails if a member can delete a running pod with a longer grace period than
@@ -122,7 +122,7 @@ func testDelete(t *testing.T, c *twoTenants) {
 	}
 	c.awaitDeletion(t, &v1alpha1.Tenant{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
 	if left := c.listEverything(t, client.MatchingLabels{v1alpha1.TenantLabel: "goner"}); len(left) > 0 {
-		t.Errorf("the tenant is gone, and these are left: %s", left)
+		t.Errorf("the tenant is deleted, but these are left: %s", left)
 	}
 	c.awaitDeletion(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "goner"}})
 }
@@ -148,7 +148,7 @@ func testDeleteUnconfirmed(t *testing.T, c *twoTenants) {
 	before := c.getTenant(t, name)
 	c.runCroft(t, "delete", "tenant", name).expectExit(t, 1)
 	if after := c.getTenant(t, name); after.UID != before.UID || after.DeletionTimestamp != nil {
-		t.Errorf("nobody said yes, and the tenant was deleted")
+		t.Errorf("the tenant was deleted without a confirmation")
 	}
 }
 
@@ -178,7 +178,7 @@ func testAdoption(t *testing.T, c *twoTenants) {
 		}
 		message = ready.Message
 		if !strings.Contains(refused.stderr, message) {
-			t.Errorf("apply does not say what the condition says, %q: %s", message, refused)
+			t.Errorf("apply does not print the condition's message, %q: %s", message, refused)
 		}
 		var now corev1.Namespace
 		c.getObject(t, "", "homestead", &now)
@@ -192,7 +192,7 @@ func testAdoption(t *testing.T, c *twoTenants) {
 		return
 	}
 
-	if !t.Run("it is adopted as the message says", func(t *testing.T) {
+	if !t.Run("it is adopted by the message's command", func(t *testing.T) {
 		if !strings.Contains(message, "`croft adopt tenant settler -f croft.yaml`") {
 			t.Fatalf("the message does not name croft adopt: %q", message)
 		}

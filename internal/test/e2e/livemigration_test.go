@@ -70,13 +70,13 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 		t.Fatal(err)
 	}
 
-	said := c.runCroft(t, "adopt", "tenant", "tenant-a", "-f", file, "--dry-run").expectExit(t, 0)
+	plan := c.runCroft(t, "adopt", "tenant", "tenant-a", "-f", file, "--dry-run").expectExit(t, 0)
 	for _, line := range []string{
 		"Deployment/nginx", "Pod/arm64-spot-test", "stays on pool-a", "deleted with --remove-old", "Assign nodepool-selector-pool-a",
 		"its budget prevents the replacement of running nodes",
 	} {
-		if !strings.Contains(said.stdout, line) {
-			t.Errorf("the plan does not say %q: %s", line, said)
+		if !strings.Contains(plan.stdout, line) {
+			t.Errorf("the plan does not contain %q: %s", line, plan)
 		}
 	}
 	expectSame(t, "a dry run changed something", before, c.recordState(t))
@@ -92,8 +92,8 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 	expectSame(t, "a dry run that tries the rules left something", now, c.recordState(t))
 	c.runCroft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes").expectExit(t, 0)
 	c.awaitPlacement(t, "tenant-b", "node-pool", "pool-b")
-	if said := c.runCroft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").expectExit(t, 0); !strings.Contains(said.stdout, "already belongs to the tenant") {
-		t.Errorf("the second go does not know of the first: %s", said)
+	if result := c.runCroft(t, "adopt", "tenant", "tenant-b", "-f", file, "--yes", "--remove-old").expectExit(t, 0); !strings.Contains(result.stdout, "already belongs to the tenant") {
+		t.Errorf("the second run does not report the first: %s", result)
 	}
 
 	c.expectOldObjectsDeleted(t, "tenant-a", "tenant-b")
@@ -103,8 +103,8 @@ func testLiveMigration(t *testing.T, engine v1alpha1.PlacementEngine) {
 		expectPlacement(t, c.awaitRunning(t, pod), "node-pool", "pool-"+letter)
 	}
 	awaitCondition(t, patience, "every wall to hold", func(context.Context) error {
-		if said := c.runCroft(t, "verify"); said.status != 0 {
-			return errors.New(said.String())
+		if result := c.runCroft(t, "verify"); result.status != 0 {
+			return errors.New(result.String())
 		}
 		return nil
 	})

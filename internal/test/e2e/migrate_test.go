@@ -127,7 +127,7 @@ func TestMigrateLive(t *testing.T) {
 
 	stranger := c.runCroft(t, "migrate", "--live", "--kubeconfig", c.writeUserKubeconfig(t, "eve"), "-o", t.TempDir()).expectExit(t, 2)
 	if !strings.Contains(stranger.stderr, "you may not list NodePool") {
-		t.Errorf("nothing says what may not be read: %s", stranger)
+		t.Errorf("it does not name what may not be read: %s", stranger)
 	}
 
 	// croft adopts the cluster.
@@ -166,7 +166,7 @@ func (c *cluster) awaitHeldNode(t *testing.T, pool string) {
 				return nil
 			}
 		}
-		return errors.New("no event says so")
+		return errors.New("there is no event about the blocking budget")
 	})
 }
 

@@ -57,16 +57,16 @@ func TestMove(t *testing.T) {
 			{"why", "deployment/roll", "-n", "shop"}, {"why", "pod/bare", "-n", "shop"}, {"doctor"}, {"verify", "--tenant", "shop"},
 			{"why", "deployment/roll", "-n", "shop", "--as", "jane", "--as-group", "shoppers"},
 		} {
-			if said := c.runCroft(t, command...).expectExit(t, 1); !hasMisplaced(said) {
-				t.Errorf("pods on the old pool are not named: %s", said)
+			if out := c.runCroft(t, command...).expectExit(t, 1); !hasMisplaced(out) {
+				t.Errorf("pods on the old pool are not named: %s", out)
 			}
 		}
 	})
 	t.Run("moved", func(t *testing.T) {
-		said := c.runCroft(t, "move", "tenant", "shop", "--dry-run").expectExit(t, 0)
+		out := c.runCroft(t, "move", "tenant", "shop", "--dry-run").expectExit(t, 0)
 		for _, want := range []string{"Deployment/roll", "is restarted", "PodDisruptionBudget recreate allows 1", "Pod/bare", "STAYS"} {
-			if !strings.Contains(said.stdout, want) {
-				t.Errorf("the plan does not say %q: %s", want, said)
+			if !strings.Contains(out.stdout, want) {
+				t.Errorf("the plan does not contain %q: %s", want, out)
 			}
 		}
 		least := c.recordLeastAvailable(t, "shop", "recreate")
@@ -91,8 +91,8 @@ func TestMove(t *testing.T) {
 
 // hasMisplaced reports whether croft names pods that run on nodes of another pool than their
 // tenant's.
-func hasMisplaced(said outcome) bool {
-	text := said.stdout + said.stderr
+func hasMisplaced(out outcome) bool {
+	text := out.stdout + out.stderr
 	for _, words := range []string{"tenant may not use", "on a node of another pool", "on nodes of other pools"} {
 		if strings.Contains(text, words) {
 			return true
@@ -101,9 +101,9 @@ func hasMisplaced(said outcome) bool {
 	return false
 }
 
-func checkNoMisplaced(said outcome) error {
-	if hasMisplaced(said) {
-		return fmt.Errorf("it says %s", said)
+func checkNoMisplaced(out outcome) error {
+	if hasMisplaced(out) {
+		return fmt.Errorf("it prints %s", out)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func testMultusNoAddressLeft(t *testing.T, n *cniNode, pod *corev1.Pod) {
 
 // awaitAddressCondition waits until a network's condition AddressesAvailable has the status and the
 // reason.
-func (n *cniNode) awaitAddressCondition(t *testing.T, network string, holds metav1.ConditionStatus, reason string) {
+func (n *cniNode) awaitAddressCondition(t *testing.T, network string, status metav1.ConditionStatus, reason string) {
 	t.Helper()
 	awaitCondition(t, moments, "the addresses of "+network, func(ctx context.Context) error {
 		o := &v1alpha1.SecondaryNetwork{}
@@ -72,7 +72,7 @@ func (n *cniNode) awaitAddressCondition(t *testing.T, network string, holds meta
 			return err
 		}
 		c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
-		if c == nil || c.Status != holds || c.Reason != reason {
+		if c == nil || c.Status != status || c.Reason != reason {
 			return fmt.Errorf("the condition is %+v", c)
 		}
 		return nil

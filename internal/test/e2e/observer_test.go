@@ -333,7 +333,7 @@ func (o *observer) stopObserver(t testing.TB) []string {
 	}
 	for uid, name := range o.pods {
 		if !left.Has(uid) {
-			o.recordViolation("pod %s is gone", name)
+			o.recordViolation("pod %s is missing", name)
 		}
 	}
 	o.stop()

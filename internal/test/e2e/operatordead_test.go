@@ -20,7 +20,7 @@ import (
 // are missing.
 func testOperatorDead(t *testing.T, c *twoTenants) {
 	if out := c.runCroft(t, "status").expectExit(t, 0); !strings.HasPrefix(out.stdout, "OPERATOR   alive, ") {
-		t.Errorf("status does not say that the operator is alive: %s", out)
+		t.Errorf("status does not report that the operator is alive: %s", out)
 	}
 	if err := c.Stop("croft"); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 		var out outcome
 		awaitCondition(t, moments, "the API server to forget the policies", func(context.Context) error {
 			if out = c.runCroft(t, "doctor").expectExit(t, 1); !strings.Contains(joinOutput(out), "let-everybody-in: BREACHED") {
-				return fmt.Errorf("doctor says %s", out)
+				return fmt.Errorf("doctor prints %s", out)
 			}
 			return nil
 		})
@@ -90,7 +90,7 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 		out := c.runCroft(t, "apply", "-f", c.file).expectExit(t, 1)
 		expectOutput(t, out, "the objects have no effect until an operator runs", "the objects were written, but have no effect yet: no operator for ", "croft install --image", "croft render")
 		if took := time.Since(begun); took > time.Minute {
-			t.Errorf("apply waited %s though nobody listens", took)
+			t.Errorf("apply waited %s without an operator", took)
 		}
 		expectOutput(t, c.runCroft(t, "apply", "-f", c.file, "--wait=false").expectExit(t, 0), "the objects have no effect until an operator runs")
 	})
@@ -99,7 +99,7 @@ func testOperatorDead(t *testing.T, c *twoTenants) {
 	awaitCondition(t, patience, "the walls to stand again", func(context.Context) error {
 		for _, command := range []string{"status", "doctor"} {
 			if out := c.runCroft(t, command); out.status != 0 {
-				return fmt.Errorf("%s says %s", command, out)
+				return fmt.Errorf("%s prints %s", command, out)
 			}
 		}
 		return nil
@@ -129,7 +129,7 @@ func expectOutput(t testing.TB, o outcome, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(joinOutput(o), strings.Join(strings.Fields(text), " ")) {
-			t.Errorf("it does not say %q: %s", text, o)
+			t.Errorf("it does not print %q: %s", text, o)
 		}
 	}
 }

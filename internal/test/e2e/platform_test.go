@@ -73,5 +73,5 @@ func TestPlatformExample(t *testing.T) {
 		}
 	})
 
-	t.Run("every wall holds", func(t *testing.T) { c.runCroft(t, "verify").expectExit(t, 0) })
+	t.Run("all walls hold", func(t *testing.T) { c.runCroft(t, "verify").expectExit(t, 0) })
 }

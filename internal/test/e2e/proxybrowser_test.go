@@ -217,7 +217,7 @@ func testBrowserNothingElse(t *testing.T, jane *machine) {
 	}
 	asAdmin := jane.runKubectl(t, "", "get", "pods", "--as", "admin", "--as-group", "system:masters").expectExit(t, 1)
 	if !strings.Contains(asAdmin.stderr, "impersonation is not allowed") {
-		t.Errorf("the proxy does not say why it rejects --as: %s", asAdmin)
+		t.Errorf("the proxy does not report why it rejects --as: %s", asAdmin)
 	}
 	expectNoAccess(t, u, otherNamespace)
 	expectNoAccess(t, u, metav1.NamespaceSystem)

@@ -118,7 +118,7 @@ func decodeBase64(t testing.TB, s string) string {
 func testProxyImpersonation(t *testing.T, p *proxiedCluster) {
 	asAdmin := p.runKubectlAs(t, p.jane, "", "--as", "admin", "--as-group", "system:masters", "get", "nodes").expectExit(t, 1)
 	if !strings.Contains(asAdmin.stderr, "impersonation is not allowed") {
-		t.Errorf("the proxy does not say why it rejects --as: %s", asAdmin)
+		t.Errorf("the proxy does not report why it rejects --as: %s", asAdmin)
 	}
 	for _, name := range []string{"Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-Scopes", "Impersonate_User"} {
 		client := p.jane.newClientWithHeaders(t, http.Header{name: {"system:masters"}})

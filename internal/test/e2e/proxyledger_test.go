@@ -47,9 +47,9 @@ func testProxyLedger(t *testing.T, p *proxiedCluster) {
 		about string
 		user  testUser
 		args  []string
-		// says is a part of the output, or of the error with exit status 1.
-		says   string
-		status int
+		// wantText is a part of the output, or of the error with exit status 1.
+		wantText string
+		status   int
 	}{
 		{"her tenant", jane, []string{"--ledger", "proxy", "-n", ownNamespace}, "TENANT", 0},
 		{"her tenant's charges", jane, []string{"--ledger", "proxy", "-n", ownNamespace, "-o", "focus"}, "BilledCost", 0},
@@ -67,8 +67,8 @@ func testProxyLedger(t *testing.T, p *proxiedCluster) {
 		if c.status != 0 {
 			text = o.stderr
 		}
-		if o.status != c.status || !strings.Contains(text, c.says) {
-			t.Errorf("%s: want exit status %d and %q: %s", c.about, c.status, c.says, o)
+		if o.status != c.status || !strings.Contains(text, c.wantText) {
+			t.Errorf("%s: want exit status %d and %q: %s", c.about, c.status, c.wantText, o)
 		}
 	}
 	allowRobot(t, p)

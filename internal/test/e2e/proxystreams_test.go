@@ -133,8 +133,8 @@ func (p *proxiedCluster) testPortForward(t *testing.T, pod *corev1.Pod, account 
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, said := range []string{"hello", "again"} {
-			if got, err := sendText(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))), said); got != "port 80: "+said || err != nil {
+		for _, text := range []string{"hello", "again"} {
+			if got, err := sendText(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(ports[0].Local))), text); got != "port 80: "+text || err != nil {
 				t.Errorf("%s: the port answers %q: %v", name, got, err)
 			}
 		}

@@ -29,9 +29,9 @@ func TestRelease(t *testing.T) {
 	t.Run("archive", func(t *testing.T) {
 		to := t.TempDir()
 		runCommand(t, exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(dist, archive), "-C", to), "").expectExit(t, 0)
-		said := runCommand(t, exec.CommandContext(t.Context(), filepath.Join(to, "croft"), "version", "--client"), "").expectExit(t, 0)
-		if !strings.HasPrefix(said.stdout, "croft "+version+" ") {
-			t.Errorf("%s", said)
+		out := runCommand(t, exec.CommandContext(t.Context(), filepath.Join(to, "croft"), "version", "--client"), "").expectExit(t, 0)
+		if !strings.HasPrefix(out.stdout, "croft "+version+" ") {
+			t.Errorf("%s", out)
 		}
 		files := readFiles(t, to)
 		for name, has := range map[string]string{
@@ -67,9 +67,9 @@ func TestRelease(t *testing.T) {
 		install := exec.CommandContext(t.Context(), krew, "install", "--manifest", filepath.Join(dist, "krew", "croft.yaml"), "--archive", filepath.Join(dist, archive))
 		install.Env = append(os.Environ(), "KREW_ROOT="+home, "KREW_NO_UPGRADE_CHECK=1")
 		runCommand(t, install, "").expectExit(t, 0)
-		said := runCommand(t, exec.CommandContext(t.Context(), filepath.Join(home, "bin", "kubectl-croft"), "version", "--client"), "").expectExit(t, 0)
-		if !strings.HasPrefix(said.stdout, "croft "+version+" ") {
-			t.Errorf("%s", said)
+		out := runCommand(t, exec.CommandContext(t.Context(), filepath.Join(home, "bin", "kubectl-croft"), "version", "--client"), "").expectExit(t, 0)
+		if !strings.HasPrefix(out.stdout, "croft "+version+" ") {
+			t.Errorf("%s", out)
 		}
 	})
 	t.Run("again", func(t *testing.T) {

@@ -35,9 +35,9 @@ func testDiff(t *testing.T, c *twoTenants) {
 
 	// Planned deletions are shown like planned writes.
 	withdrawn := replaceFirst(t, readRepositoryFile(t, c.file), "      - {group: auditors, role: viewer}\n", "")
-	gone := c.runCroft(t, "diff", "-f", writeTempFile(t, withdrawn)).expectExit(t, 1)
-	if want := "-  name: auditors"; !strings.Contains(gone.stdout, want) {
-		t.Errorf("diff does not show that a RoleBinding goes, %q: %s", want, gone)
+	out := c.runCroft(t, "diff", "-f", writeTempFile(t, withdrawn)).expectExit(t, 1)
+	if want := "-  name: auditors"; !strings.Contains(out.stdout, want) {
+		t.Errorf("diff does not show that a RoleBinding goes, %q: %s", want, out)
 	}
 }
 
@@ -88,8 +88,8 @@ func testVerify(t *testing.T, c *twoTenants) {
 	var report struct {
 		Results []verify.Result `json:"results"`
 	}
-	said := c.runCroft(t, "verify", "-o", "json")
-	unmarshalOutput(t, said, &report)
+	out := c.runCroft(t, "verify", "-o", "json")
+	unmarshalOutput(t, out, &report)
 
 	tried := map[string]int{}
 	for _, r := range report.Results {
@@ -108,8 +108,8 @@ func testVerify(t *testing.T, c *twoTenants) {
 			}
 		}
 	}
-	if said.status != 0 && !t.Failed() {
-		t.Errorf("every wall held, and croft verify exits with status %d", said.status)
+	if out.status != 0 && !t.Failed() {
+		t.Errorf("every wall held, and croft verify exits with status %d", out.status)
 	}
 	awaitCondition(t, patience, "the scratch tenants' namespaces to go", func(ctx context.Context) error {
 		namespaces, err := c.listTenantNamespaces(ctx)

@@ -40,11 +40,11 @@ func TestRestore(t *testing.T) {
 	}
 	for _, team := range teams {
 		t.Run("the pool of "+team.tenant+" waits", func(t *testing.T) {
-			awaitCondition(t, moments, "the pool to say why it stays", func(ctx context.Context) error {
+			awaitCondition(t, moments, "the pool to report why it stays", func(ctx context.Context) error {
 				pool := &v1alpha1.Pool{}
 				if err := c.admin.Get(ctx, client.ObjectKey{Name: team.pool}, pool); err != nil {
 					if apierrors.IsNotFound(err) {
-						t.Fatal("it is gone, and Karpenter drains its nodes")
+						t.Fatal("it is deleted, and Karpenter drains its nodes")
 					}
 					return err
 				}

@@ -205,7 +205,7 @@ func testSchedulingDevices(t *testing.T, c *twoTenants) {
 	for i := range 3 {
 		claim := newResourceClaim("tenant-a", fmt.Sprintf("slow-%d", i), newAlternativeRequests(driver, requests, alternatives)...)
 		err := c.newMemberClient(t, "team-a").Create(t.Context(), claim)
-		expectRefusal(t, "a claim of devices that nobody granted", err, byDevices)
+		expectRefusal(t, "a claim of devices without a grant", err, byDevices)
 		if err == nil {
 			c.createClaimingPod(t, "team-a", "tenant-a", claim)
 		}

@@ -107,8 +107,8 @@ func upgradeAndRollBack(t *testing.T, old *release, by installer) *upgradeCluste
 		u.awaitTenantReady(t, team.tenant)
 	}
 	awaitCondition(t, patience, "the walls to be this version's alone", func(ctx context.Context) error {
-		if said := u.runCroft(t, "status"); said.status != 0 {
-			return errors.New(said.String())
+		if out := u.runCroft(t, "status"); out.status != 0 {
+			return errors.New(out.String())
 		}
 		return u.checkObjects(ctx, today, old.listRefs())
 	})
@@ -298,9 +298,9 @@ func testObserver(t *testing.T, u *upgradeCluster) {
 	a, b := teams[0], teams[1]
 	seen := u.startObserver(t, u.estate)
 	wants := map[string]string{}
-	plant := func(what, says string, objects ...client.Object) {
+	plant := func(what, text string, objects ...client.Object) {
 		t.Helper()
-		wants[what] = says
+		wants[what] = text
 		for _, o := range objects {
 			if err := u.admin.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
@@ -309,7 +309,7 @@ func testObserver(t *testing.T, u *upgradeCluster) {
 		awaitCondition(t, moments, "the observer to notice "+what, func(context.Context) error {
 			seen.mu.Lock()
 			defer seen.mu.Unlock()
-			if !slices.ContainsFunc(seen.wrong, func(line string) bool { return strings.Contains(line, says) }) {
+			if !slices.ContainsFunc(seen.wrong, func(line string) bool { return strings.Contains(line, text) }) {
 				return fmt.Errorf("it has %q", seen.wrong)
 			}
 			return nil
@@ -318,7 +318,7 @@ func testObserver(t *testing.T, u *upgradeCluster) {
 	in := func(namespace, name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name}
 	}
-	plant("a network policy that is gone", "open from "+b.tenant+" to "+a.tenant, &networkingv1.NetworkPolicy{ObjectMeta: in(a.tenant, formerIsolation)})
+	plant("a network policy that is missing", "open from "+b.tenant+" to "+a.tenant, &networkingv1.NetworkPolicy{ObjectMeta: in(a.tenant, formerIsolation)})
 	plant("access that is lost", "a member of "+b.tenant+" cannot list the pods of "+b.tenant,
 		&rbacv1.RoleBinding{ObjectMeta: in(b.tenant, identity.ClusterRoleName(v1alpha1.RoleOperator))})
 	pod := u.getRunningPod(t, a.tenant)

@@ -144,7 +144,7 @@ func newStatefulSet(namespace, name string, claim *corev1.PersistentVolumeClaim)
 // succeeded, there is no such event.
 func (c *cluster) awaitRefusalEvent(t testing.TB, namespace, kind, name, refusal string) {
 	t.Helper()
-	awaitCondition(t, moments, fmt.Sprintf("an event of %s %s that says %s", kind, name, refusal), func(ctx context.Context) error {
+	awaitCondition(t, moments, fmt.Sprintf("an event of %s %s with the message %s", kind, name, refusal), func(ctx context.Context) error {
 		var events corev1.EventList
 		if err := c.admin.List(ctx, &events, client.InNamespace(namespace)); err != nil {
 			return err

@@ -122,11 +122,11 @@ func (c *faultyCluster) explainAs(t testing.TB, team string, args ...string) (wh
 func (c *faultyCluster) awaitCause(t testing.TB, id, team string, args ...string) why.Story {
 	t.Helper()
 	var story why.Story
-	awaitCondition(t, patience, "croft why "+strings.Join(args, " ")+" to say "+id, func(context.Context) error {
+	awaitCondition(t, patience, "croft why "+strings.Join(args, " ")+" to report "+id, func(context.Context) error {
 		var out outcome
 		story, out = c.explainAs(t, team, args...)
 		if story.First == nil || story.First.ID != id || out.status != 1 {
-			return fmt.Errorf("it says %s", out)
+			return fmt.Errorf("it prints %s", out)
 		}
 		return nil
 	})
@@ -139,7 +139,7 @@ func (c *faultyCluster) awaitStep(t testing.TB, id string, args ...string) {
 	awaitCondition(t, patience, "croft why "+strings.Join(args, " ")+" to wait for "+id, func(context.Context) error {
 		story, out := c.explainAs(t, "", args...)
 		if !slices.ContainsFunc(story.Steps, func(s why.Step) bool { return s.Finding != nil && s.Finding.ID == id }) {
-			return fmt.Errorf("it says %s", out)
+			return fmt.Errorf("it prints %s", out)
 		}
 		return nil
 	})
@@ -175,10 +175,10 @@ func testWhyHealthy(t *testing.T, c *faultyCluster) {
 		return nil
 	})
 	if out := c.runCroft(t, "why", "pod/"+pod.Name, "-n", "tenant-a"); !strings.Contains(out.stdout, pod.Spec.NodeName) {
-		t.Errorf("it does not say where it runs: %s", out)
+		t.Errorf("it does not name the pod's node: %s", out)
 	}
-	c.runCroft(t, "why", "pod/nobody", "-n", "tenant-a").expectExit(t, 1)
-	c.runCroft(t, "why", "gateway/nobody").expectExit(t, 2)
+	c.runCroft(t, "why", "pod/missing", "-n", "tenant-a").expectExit(t, 1)
+	c.runCroft(t, "why", "gateway/missing").expectExit(t, 2)
 }
 
 // testWhyRights expects one line that names the missing right and refers to a platform admin.
@@ -186,7 +186,7 @@ func testWhyRights(t *testing.T, c *faultyCluster) {
 	for _, args := range [][]string{{"node/any"}, {"nodepool/pool-b"}, {"pod/any", "-n", "tenant-b"}} {
 		out := c.runCroft(t, append([]string{"why", "--as", "jane", "--as-group", "team-a"}, args...)...).expectExit(t, 1)
 		if !strings.Contains(out.stderr, "you may not read") || !strings.Contains(out.stderr, "ask a platform admin") || strings.Count(out.stderr, "\n") != 1 {
-			t.Errorf("want one line that says whom to ask: %s", out)
+			t.Errorf("want one line that names whom to ask: %s", out)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func testWhyQuotaReserved(t *testing.T, c *faultyCluster) {
 	t.Cleanup(func() { c.deleteObjects(t, deployment) })
 	story := c.awaitCause(t, "quota-reserved", "", "deployment/nginx", "-n", "thrifty")
 	if !strings.Contains(story.First.Cause, "3 of the shares of thrifty-prod") {
-		t.Errorf("it does not say what is left where: %s", story.First.Cause)
+		t.Errorf("the cause does not name the remaining shares: %s", story.First.Cause)
 	}
 }
 
@@ -40,14 +40,14 @@ func testWhyPolicy(t *testing.T, c *faultyCluster) {
 	t.Cleanup(func() { c.deleteObjects(t, deployment) })
 	story := c.awaitCause(t, "policy-refused", "team-b", "deployment/stowaway", "-n", "tenant-b")
 	if !strings.Contains(story.First.Symptom, "[tolerations]") {
-		t.Errorf("it does not say which rule: %s", story.First.Symptom)
+		t.Errorf("the symptom does not name the rule: %s", story.First.Symptom)
 	}
 }
 
 // testWhyAdmission makes the API server refuse pods by rules that are not croft's, each in its own
 // namespace.
 func testWhyAdmission(t *testing.T, c *faultyCluster) {
-	nobody := &admissionv1.MutatingWebhookConfiguration{
+	webhook := &admissionv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "nobody"},
 		Webhooks: []admissionv1.MutatingWebhook{{
 			Name: "nobody.example.org", FailurePolicy: ptr.To(admissionv1.Fail), SideEffects: ptr.To(admissionv1.SideEffectClassNone),
@@ -74,7 +74,7 @@ func testWhyAdmission(t *testing.T, c *faultyCluster) {
 			s.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}
 		}},
 		"pod-security":  {map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}, nil, func(s *corev1.PodSpec) { s.HostNetwork = true }},
-		"webhook-fails": {nil, nobody, nil},
+		"webhook-fails": {nil, webhook, nil},
 	} {
 		t.Run(id, func(t *testing.T) {
 			createObjects(t, c.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: id, Labels: by.labels}})

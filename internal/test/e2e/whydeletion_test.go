@@ -43,7 +43,7 @@ func (c *faultyCluster) testHeldNode(t *testing.T, id, text string, pod *corev1.
 	c.deleteObjects(t, claim)
 	story := c.awaitCause(t, id, "", "node/"+pod.Spec.NodeName)
 	if !strings.Contains(story.First.Symptom, text) {
-		t.Errorf("it does not say what holds it: %s", story.First.Symptom)
+		t.Errorf("the symptom does not name what blocks it: %s", story.First.Symptom)
 	}
 	c.awaitCause(t, id, "", "nodeclaim/"+claim.Name)
 	c.deleteObjects(t, budgets...)
@@ -92,7 +92,7 @@ func testWhyDeletion(t *testing.T, c *faultyCluster) {
 	awaitCondition(t, patience, "croft why to name the object", func(context.Context) error {
 		story, out := c.explainAs(t, "", "namespace/leaving")
 		if !strings.Contains(fmt.Sprint(story.Steps), "configmaps/held in leaving") {
-			return fmt.Errorf("it says %s", out)
+			return fmt.Errorf("it prints %s", out)
 		}
 		return nil
 	})

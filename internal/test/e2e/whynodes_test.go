@@ -29,7 +29,7 @@ func testWhyNodeClass(t *testing.T, c *faultyCluster) {
 	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool {
 		return s.Verdict == why.Hidden && strings.Contains(s.Observation, "ask a platform admin")
 	}) {
-		t.Errorf("a tenant is not told whom to ask: %+v", story)
+		t.Errorf("a tenant's story does not name whom to ask: %+v", story)
 	}
 }
 

@@ -60,7 +60,7 @@ func testWhyUnmetRequests(t *testing.T, c *faultyCluster) {
 // expectDiscreet fails the test if a story reveals others' objects to a member of tenant-a.
 func (c *faultyCluster) expectDiscreet(t testing.TB, story why.Story) {
 	t.Helper()
-	told, err := json.Marshal(story)
+	text, err := json.Marshal(story)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func (c *faultyCluster) expectDiscreet(t testing.TB, story why.Story) {
 		secrets = append(secrets, n.Name)
 	}
 	for _, secret := range secrets {
-		if strings.Contains(string(told), secret) {
-			t.Errorf("a member of tenant-a is told of %s: %s", secret, told)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the story for a member of tenant-a contains %s: %s", secret, text)
 		}
 	}
 }
@@ -155,17 +155,17 @@ func testWhyAntiAffinity(t *testing.T, c *faultyCluster) {
 
 	story := c.awaitCause(t, "anti-affinity-of-others", "", "pod/shy", "-n", "tenant-a")
 	if !strings.Contains(story.First.Symptom, "default/shunner") {
-		t.Errorf("a platform admin is not told who is in the way: %s", story.First.Symptom)
+		t.Errorf("the symptom for a platform admin does not name the other pod: %s", story.First.Symptom)
 	}
 	story = c.awaitCause(t, "anti-affinity-of-others", "team-a", "pod/shy", "-n", "tenant-a")
 	c.expectDiscreet(t, story)
-	told := fmt.Sprint(story)
-	if strings.Contains(told, "shunner") {
-		t.Errorf("a tenant is told the name of another's pod: %s", told)
+	text := fmt.Sprint(story)
+	if strings.Contains(text, "shunner") {
+		t.Errorf("a tenant's story names another tenant's pod: %s", text)
 	}
 	if !slices.ContainsFunc(story.Steps, func(s why.Step) bool {
 		return s.Verdict == why.Hidden && strings.Contains(s.Observation, "croft why pod/shy -n tenant-a")
 	}) {
-		t.Errorf("a tenant is not told whom to ask: %s", told)
+		t.Errorf("a tenant's story does not name whom to ask: %s", text)
 	}
 }

@@ -32,7 +32,7 @@ func testWhyRollout(t *testing.T, c *faultyCluster) {
 	awaitCondition(t, patience, "croft why to tell the earlier pod apart", func(context.Context) error {
 		story, out := c.explainAs(t, "", "deployment/nginx", "-n", "frugal")
 		if !strings.Contains(story.Summary, "1 of 1 pods are ready, and the rollout has not finished: 0 of 1 pods have the current template, and 1 an earlier one") {
-			return fmt.Errorf("it says %s", out)
+			return fmt.Errorf("it prints %s", out)
 		}
 		return nil
 	})
@@ -48,7 +48,7 @@ func testWhyRollout(t *testing.T, c *faultyCluster) {
 	c.awaitCause(t, "requirement-unmet", "team-b", "deployment/rolling", "-n", "tenant-b")
 	c.awaitStep(t, "rollout-stuck", "deployment/rolling", "-n", "tenant-b")
 	if story, _ := c.explainAs(t, "", "deployment/rolling", "-n", "tenant-b"); !strings.Contains(story.Summary, "1 of 1 pods have the current template, and 1 an earlier one") {
-		t.Errorf("the earlier pod is not told apart: %s", story.Summary)
+		t.Errorf("the summary does not count the earlier pod: %s", story.Summary)
 	}
 }
 
@@ -71,7 +71,7 @@ func testWhyJob(t *testing.T, c *faultyCluster) {
 	job("late", func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](1) })
 	story := c.awaitCause(t, "job-deadline", "team-b", "job/late", "-n", "tenant-b")
 	if story.Summary != "has failed" {
-		t.Errorf("it is told as %q", story.Summary)
+		t.Errorf("the summary is %q", story.Summary)
 	}
 	broken := job("broken", func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](0) })
 	c.awaitCause(t, "requirement-unmet", "team-b", "job/broken", "-n", "tenant-b")
@@ -89,6 +89,6 @@ func testWhyJob(t *testing.T, c *faultyCluster) {
 	c.awaitStep(t, "job-failed", "job/broken", "-n", "tenant-b")
 	story = c.awaitCause(t, "crash-loop", "team-b", "job/broken", "-n", "tenant-b")
 	if !strings.Contains(story.First.Symptom, "ended with exit code 1: no database") {
-		t.Errorf("the pod's end is not told: %s", story.First.Symptom)
+		t.Errorf("the symptom does not contain the pod's end: %s", story.First.Symptom)
 	}
 }

@@ -37,9 +37,9 @@ const (
 // envRun is set by `make model`.
 const envRun = "CROFT_TEST_MODEL"
 
-// skipUnlessWanted skips a test of the model on a control plane. A suite that decides about a commit must
+// skipUnlessRequested skips a test of the model on a control plane. A suite that decides about a commit must
 // not contain a random course. TestInvariants evaluates a violation of each family in `make test`.
-func skipUnlessWanted(t *testing.T) {
+func skipUnlessRequested(t *testing.T) {
 	t.Helper()
 	if readVariable(envRun) == "" {
 		t.Skip("`make model` runs it")
@@ -50,7 +50,7 @@ func readVariable(name string) string { return os.Getenv(name) }
 
 // TestModel fails if a random sequence of actions and faults violates an invariant.
 func TestModel(t *testing.T) {
-	skipUnlessWanted(t)
+	skipUnlessRequested(t)
 	seed, steps := choosePlan(t)
 	w := newWorld(startCluster(t))
 	w.resetWorld(nil)
@@ -154,7 +154,7 @@ func formatCounts(counts map[string]int) string {
 // TestPlantedBugs fails if the model does not find a bug of each family within a minute in the bug's fixed
 // course, or if it finds a violation in the same course without the bug.
 func TestPlantedBugs(t *testing.T) {
-	skipUnlessWanted(t)
+	skipUnlessRequested(t)
 	w := newWorld(startCluster(t))
 	for _, bug := range listBugs() {
 		t.Run(bug.family, func(t *testing.T) {

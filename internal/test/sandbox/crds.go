@@ -150,10 +150,10 @@ func (c *Cluster) awaitCRDs(ctx context.Context, definitions apiextensions.Inter
 	if err != nil {
 		return err
 	}
-	until := func(ctx context.Context, holds func() error) error {
+	until := func(ctx context.Context, condition func() error) error {
 		var last error
 		err := wait.PollUntilContextTimeout(ctx, servedInterval, served, true, func(context.Context) (bool, error) {
-			last = holds()
+			last = condition()
 			return last == nil, nil
 		})
 		if err != nil {
@@ -215,8 +215,8 @@ func explainUnserved(ctx context.Context, definitions apiextensions.Interface, n
 		return err.Error()
 	}
 	for _, condition := range crd.Status.Conditions {
-		wanted := condition.Type == apiextensionsv1.Established || condition.Type == apiextensionsv1.NamesAccepted
-		if wanted && condition.Status != apiextensionsv1.ConditionTrue {
+		required := condition.Type == apiextensionsv1.Established || condition.Type == apiextensionsv1.NamesAccepted
+		if required && condition.Status != apiextensionsv1.ConditionTrue {
 			return fmt.Sprintf("%s is %s: %s", condition.Type, condition.Status, condition.Message)
 		}
 	}
@@ -254,7 +254,7 @@ func readCRDs(ctx context.Context, addons []string) ([]crd, error) {
 			return nil, err
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("module %s has no %s: say in internal/test/sandbox where its version keeps its definitions", source.module, source.files)
+			return nil, fmt.Errorf("module %s has no %s: add to internal/test/sandbox where its version keeps its definitions", source.module, source.files)
 		}
 		for _, path := range found {
 			all = append(all, file{source, path})

@@ -49,14 +49,14 @@ func TestGatekeeper(t *testing.T) {
 			runKubectl(t, c, "wait", "--for=condition=Established", "crd/"+kind+".constraints.gatekeeper.sh", "--timeout=30s")
 		}
 		runKubectl(t, c, "apply", "-f", "testdata/gatekeeper-constraints.yaml")
-		for music, says := range map[string]string{"reggae": "rego says no", "swing": "cel says no"} {
+		for music, message := range map[string]string{"reggae": "rego says no", "swing": "cel says no"} {
 			awaitCondition(t, func() bool {
 				err := tryConfigMap(t, clients, music)
-				return err != nil && strings.Contains(err.Error(), says)
+				return err != nil && strings.Contains(err.Error(), message)
 			})
 		}
 		if err := tryConfigMap(t, clients, "jazz"); err != nil {
-			t.Errorf("nobody forbids jazz: %v", err)
+			t.Errorf("no constraint forbids jazz: %v", err)
 		}
 	})
 	t.Run("pods are refused while it is stopped", func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestUpWithoutGatekeeperBinary(t *testing.T) {
 	}
 	out, err := exec.Command(binary, "--dir", t.TempDir(), "up", "--gatekeeper", "/nowhere/gatekeeper").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "make gatekeeper") {
-		t.Errorf("got %v, %s; want an error that says how to build it", err, out)
+		t.Errorf("got %v, %s; want an error that names how to build it", err, out)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestStartWithoutMutatingAdmissionPolicy(t *testing.T) {
 		t.Errorf("still served:\n%s", served)
 	}
 	if !strings.Contains(served, "validatingadmissionpolicies") {
-		t.Errorf("gone too are the validating ones:\n%s", served)
+		t.Errorf("the validating ones are missing too:\n%s", served)
 	}
 	runKubectl(t, c, "create", "configmap", "objects-are-admitted")
 }
@@ -181,10 +181,10 @@ func isUnanswered(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "failed calling webhook")
 }
 
-func awaitCondition(t *testing.T, holds func() bool) {
+func awaitCondition(t *testing.T, condition func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) { return holds(), nil })
+		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

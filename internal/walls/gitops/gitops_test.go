@@ -75,7 +75,7 @@ func expectConfined(t *testing.T, tenant *estate.Tenant, o client.Object) {
 		}
 		spec, _ := o.Object["spec"].(map[string]any)
 		if spec["serviceAccountName"] != gitops.Deployer || spec["targetNamespace"] != o.GetNamespace() || spec["prune"] != true || spec["deletionPolicy"] != "Orphan" {
-			t.Errorf("the Kustomization %s says %v", o.GetName(), spec)
+			t.Errorf("the spec of the Kustomization %s is %v", o.GetName(), spec)
 		}
 		ref, _ := spec["sourceRef"].(map[string]any)
 		if _, crosses := ref["namespace"]; crosses || spec["kubeConfig"] != nil {

@@ -464,7 +464,7 @@ func (l scopedPolicy) compareCost(t *testing.T, i int, path string, long, short 
 		"lengthen": {object(long), object(short)}, "shorten": {object(short), object(long)},
 	} {
 		if more := l.evaluateRequest(t, l.newRequest(i, pair[0], pair[1]), rules).cost - usual; more > mostForLong {
-			t.Errorf("%s: to %s a long list costs %d more: no Bound is for it, or it is gone through before the Bound is asked", path, how, more)
+			t.Errorf("%s: to %s a long list costs %d more: no Bound is for it, or it is iterated over before the Bound is checked", path, how, more)
 			failed = true
 		}
 	}

@@ -81,7 +81,7 @@ func TestCountsAndSizesCoverRoles(t *testing.T) {
 			switch _, isPart := parts[name]; {
 			case isPart:
 			case strings.Contains(name, "/"):
-				t.Errorf("%v write %s: say in parts why it cannot store much", roles, name)
+				t.Errorf("%v write %s: add to parts why it cannot store much", roles, name)
 			case uncounted[name] == "" && !isCounted(e.FindTenant("shop"), gr):
 				t.Errorf("%v create any number of %s", roles, name)
 			}

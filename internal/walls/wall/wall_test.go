@@ -106,7 +106,7 @@ func TestNoParameters(t *testing.T) {
 func TestExceptions(t *testing.T) {
 	e := loadEstate(t, "../../cli/testdata/every-field.yaml")
 	field := regexp.MustCompile(`by ((?:policy|selfService)\.[A-Za-z]+|networks\b)`)
-	told := 0
+	exceptions := 0
 	for _, o := range wall.PlatformObjects(&e.Platform) {
 		policy, ok := o.(*admissionv1.ValidatingAdmissionPolicy)
 		if !ok {
@@ -117,16 +117,16 @@ func TestExceptions(t *testing.T) {
 				var want string
 				if match := field.FindStringSubmatch(asked.Message); match != nil {
 					want = match[1]
-					told++
+					exceptions++
 				}
 				if got := policy.Annotations[admissionpolicy.ExceptionAnnotation+asked.Rule]; got != want {
-					t.Errorf("%s, rule %s: the exception is %q, the message tells of %q", policy.Name, asked.Rule, got, want)
+					t.Errorf("%s, rule %s: the exception is %q, the message names %q", policy.Name, asked.Rule, got, want)
 				}
 			}
 		}
 	}
-	if told == 0 {
-		t.Error("no message tells of a field")
+	if exceptions == 0 {
+		t.Error("no message names a field")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestRulesOnNamespaces(t *testing.T) {
 		for _, o := range filterNamespaces(wall.TenantObjects(&e.Platform, tenant)) {
 			for _, key := range read {
 				if _, ok := o.GetAnnotations()[key]; !ok {
-					t.Errorf("namespace %s does not say %s", o.GetName(), key)
+					t.Errorf("namespace %s has no annotation %s", o.GetName(), key)
 				}
 			}
 			if o.GetLabels()[v1alpha1.PlacementLabel] != string(v1alpha1.PlacementGatekeeper) {
@@ -188,7 +188,7 @@ func TestRulesOnNamespaces(t *testing.T) {
 		for _, o := range filterNamespaces(wall.TenantObjects(&native, tenant)) {
 			for _, key := range slices.Concat(read, sizes) {
 				if _, ok := o.GetAnnotations()[key]; !ok {
-					t.Errorf("namespace %s does not say %s", o.GetName(), key)
+					t.Errorf("namespace %s has no annotation %s", o.GetName(), key)
 				}
 			}
 			if o.GetLabels()[v1alpha1.PlacementLabel] != "" {
@@ -214,7 +214,7 @@ func TestObjectLabels(t *testing.T) {
 			t.Errorf("%s has no kind or version", id)
 		}
 		if seen[id] {
-			t.Errorf("%s is wanted twice", id)
+			t.Errorf("%s is there twice", id)
 		}
 		seen[id] = true
 		labels := o.GetLabels()
@@ -222,7 +222,7 @@ func TestObjectLabels(t *testing.T) {
 			t.Errorf("%s is not marked as croft's: %v", id, labels)
 		}
 		if o.GetNamespace() != "" && labels[v1alpha1.TenantLabel] == "" {
-			t.Errorf("%s does not say which tenant it is for", id)
+			t.Errorf("%s has no label of its tenant", id)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func TestAttacks(t *testing.T) {
 		}
 		seen[a.Name] = true
 		if a.Summary == "" || a.Wall == "" {
-			t.Errorf("%s does not say what it tries, or for which wall", a.Name)
+			t.Errorf("%s has no summary or no wall", a.Name)
 		}
 		forms := 0
 		for _, set := range []bool{a.Request != nil, a.Sweep != nil, a.Flow != nil, a.Pairs != nil} {
@@ -267,10 +267,10 @@ func TestAttacks(t *testing.T) {
 		}
 		stoppable := a.StoppedBy.IsRefusal != nil || a.StoppedBy.IsWarning != nil || a.Outcome != nil || a.Flow != nil || a.Pairs != nil
 		if a.Kind == attack.Breach && (a.StoppedBy.Name == "" || !stoppable) {
-			t.Errorf("%s does not say what stops it", a.Name)
+			t.Errorf("%s does not name what stops it", a.Name)
 		}
 		if a.Kind == attack.Mirror && a.StoppedBy.Name != "" {
-			t.Errorf("%s is something that a tenant may do, but is said to be stopped by %s", a.Name, a.StoppedBy.Name)
+			t.Errorf("%s is something that a tenant may do, but has the stopper %s", a.Name, a.StoppedBy.Name)
 		}
 	}
 }

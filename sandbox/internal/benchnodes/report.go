@@ -97,11 +97,11 @@ func (a Alone) buildTable() table {
 	if len(a.Ways) == 0 {
 		return t
 	}
-	beside := findPercentile(50, a.Ways[0].Launched)
+	baseline := findPercentile(50, a.Ways[0].Launched)
 	for _, y := range a.Ways {
 		median := findPercentile(50, y.Launched)
 		row := []string{y.Name, formatSeconds(median), formatSeconds(findPercentile(99, y.Launched)), formatSeconds(median + untilLaunched.Seconds()),
-			fmt.Sprintf("%.2f×", median/beside), "", "", "", ""}
+			fmt.Sprintf("%.2f×", median/baseline), "", "", "", ""}
 		if y.Name != Without {
 			for i, p := range []float64{50, 99, 100} {
 				row[5+i] = formatSeconds(findPercentile(p, y.Later))

@@ -106,9 +106,9 @@ func (n *networked) findInstanceOf(id string) string {
 	if made == nil {
 		return ""
 	}
-	for i := range n.wanted.Claims {
-		if n.wanted.Claims[i].UID == made.Tags[attach.ClaimTag] {
-			return n.wanted.Claims[i].Instance
+	for i := range n.desired.Claims {
+		if n.desired.Claims[i].UID == made.Tags[attach.ClaimTag] {
+			return n.desired.Claims[i].Instance
 		}
 	}
 	return ""
@@ -116,7 +116,7 @@ func (n *networked) findInstanceOf(id string) string {
 
 // removeClaim removes the claim of an instance.
 func (n *networked) removeClaim(instance string) {
-	n.wanted.Claims = slices.DeleteFunc(slices.Clone(n.wanted.Claims), func(c attach.Claim) bool { return c.Instance == instance })
+	n.desired.Claims = slices.DeleteFunc(slices.Clone(n.desired.Claims), func(c attach.Claim) bool { return c.Instance == instance })
 }
 
 // fates are the events that follow the end of an instance.
@@ -156,7 +156,7 @@ func testEndAt(t *testing.T, step string, before bool, befall func(*networked, *
 	instance := doomed.Instance
 	n.terminations.terminateAt(instance, step, before)
 	for range 40 {
-		_, _ = n.keeper.Pass(t.Context(), n.wanted) // a call for an instance that ends is refused
+		_, _ = n.keeper.Pass(t.Context(), n.desired) // a call for an instance that ends is refused
 		if n.terminations.dead != "" {
 			break
 		}

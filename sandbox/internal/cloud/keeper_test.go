@@ -31,7 +31,7 @@ const graced = 30 * time.Second
 // networked is an account with two secondary networks of a cluster, and the operator's keeper.
 type networked struct {
 	*simulated
-	wanted       interfaces.DesiredState
+	desired      interfaces.DesiredState
 	keeper       *interfaces.Keeper
 	terminations *terminations
 	claims       int
@@ -43,7 +43,7 @@ func newNetworkedAccount(t *testing.T) *networked {
 	t.Helper()
 	n := &networked{simulated: startAccount(t)}
 	n.createTemplate(t)
-	n.wanted = interfaces.DesiredState{Cluster: "demo", Pools: []attach.Pool{{Name: "telco", Networks: []string{"n3", "n6"}, Tags: map[string]string{"CostCode": "42"}}}}
+	n.desired = interfaces.DesiredState{Cluster: "demo", Pools: []attach.Pool{{Name: "telco", Networks: []string{"n3", "n6"}, Tags: map[string]string{"CostCode": "42"}}}}
 	for i, name := range []string{"n3", "n6"} {
 		network := &v1alpha1.SecondaryNetwork{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for j, zone := range settings.Zones {
@@ -58,7 +58,7 @@ func newNetworkedAccount(t *testing.T) *networked {
 				requireValue[account.CIDRReservation](t)(n.ReserveCIDR(account.CIDRReservation{Subnet: part.Subnet, CIDR: part.PodCIDR, Kind: account.Prefix}))
 			}
 		}
-		n.wanted.Networks = append(n.wanted.Networks, network)
+		n.desired.Networks = append(n.desired.Networks, network)
 	}
 	n.restartKeeper()
 	return n
@@ -80,16 +80,16 @@ func (n *networked) launchClaim(t *testing.T) *attach.Claim {
 		t.Fatalf("%v: %+v", err, refused)
 	}
 	n.claims++
-	n.wanted.Claims = append(n.wanted.Claims, attach.Claim{
+	n.desired.Claims = append(n.desired.Claims, attach.Claim{
 		Name: fmt.Sprintf("telco-%d", n.claims), UID: fmt.Sprintf("u%d", n.claims), Pool: "telco", Zone: offer.Zone, Instance: started[0].IDs[0], InstanceType: "m5.large",
 	})
-	return &n.wanted.Claims[len(n.wanted.Claims)-1]
+	return &n.desired.Claims[len(n.desired.Claims)-1]
 }
 
 func (n *networked) runPass(t *testing.T) *interfaces.Result {
 	t.Helper()
 	for {
-		r, err := n.keeper.Pass(t.Context(), n.wanted)
+		r, err := n.keeper.Pass(t.Context(), n.desired)
 		switch {
 		case err == nil:
 			return r
@@ -117,8 +117,8 @@ func (n *networked) listCreated() []account.Interface {
 // listWrong describes each interface that is left over, incomplete or missing after the last pass.
 func (n *networked) listWrong() (all []string) {
 	want := map[string]*attach.Claim{}
-	for i := range n.wanted.Claims {
-		c := &n.wanted.Claims[i]
+	for i := range n.desired.Claims {
+		c := &n.desired.Claims[i]
 		if state := n.FindInstance(c.Instance).State; state == account.Running || state == account.Pending {
 			want[attach.Key(c.UID, "n3")], want[attach.Key(c.UID, "n6")] = c, c
 		}
@@ -151,8 +151,8 @@ func (n *networked) listWrongPrefixes() (all []string) {
 			}
 			continue
 		}
-		at := slices.IndexFunc(n.wanted.Networks[0].Spec.Zones, func(z v1alpha1.SecondaryNetworkZone) bool { return z.Subnet == i.Subnet })
-		pods := netip.MustParsePrefix(n.wanted.Networks[0].Spec.Zones[at].PodCIDR)
+		at := slices.IndexFunc(n.desired.Networks[0].Spec.Zones, func(z v1alpha1.SecondaryNetworkZone) bool { return z.Subnet == i.Subnet })
+		pods := netip.MustParsePrefix(n.desired.Networks[0].Spec.Zones[at].PodCIDR)
 		if len(i.Prefixes) != 1 || !pods.Contains(netip.MustParsePrefix(i.Prefixes[0]).Addr()) || taken[i.Prefixes[0]] != "" {
 			all = append(all, fmt.Sprintf("%s has the prefixes %v of %s; they are of %s", i.ID, i.Prefixes, pods, taken[i.Prefixes[0]]))
 			continue
@@ -208,7 +208,7 @@ func TestKeeper(t *testing.T) {
 	if err := n.Terminate(c.Instance); err != nil {
 		t.Fatal(err)
 	}
-	n.wanted.Claims = nil
+	n.desired.Claims = nil
 	n.advanceClock(t, 10*time.Second)
 	n.runPass(t)
 	if got := n.listCreated(); len(got) > 0 {
@@ -226,7 +226,7 @@ func TestPrefixesOfReservations(t *testing.T) {
 	}{"prefix": {account.Prefix, true}, "explicit": {account.Explicit, false}, "none": {"", false}} {
 		t.Run(name, func(t *testing.T) {
 			n := newNetworkedAccount(t)
-			part := &n.wanted.Networks[0].Spec.Zones[0]
+			part := &n.desired.Networks[0].Spec.Zones[0]
 			for _, r := range requireValue[[]account.CIDRReservation](t)(n.ListCIDRReservations(part.Subnet, nil)) {
 				requireValue[account.CIDRReservation](t)(n.DeleteCIDRReservation(r.ID))
 				if test.kind != "" {
@@ -242,8 +242,8 @@ func TestPrefixesOfReservations(t *testing.T) {
 			if networks, ready := r.Attached[c.UID]; ready != test.want || ready && !strings.Contains(networks[0].ZoneFile, `"range": "10.1.8.`) {
 				t.Errorf("attached: %+v", r.Attached)
 			}
-			told := slices.ContainsFunc(r.Plan.Problems, func(p attach.Problem) bool { return p.Reason == attach.ReasonPrefixes && p.Networks[0] == "n3" })
-			if told == test.want {
+			reported := slices.ContainsFunc(r.Plan.Problems, func(p attach.Problem) bool { return p.Reason == attach.ReasonPrefixes && p.Networks[0] == "n3" })
+			if reported == test.want {
 				t.Errorf("problems: %+v", r.Plan.Problems)
 			}
 		})
@@ -257,13 +257,13 @@ func TestKeeperReportsProblems(t *testing.T) {
 		change func(t *testing.T, n *networked)
 		want   string
 	}{
-		"a subnet that is not there": {func(_ *testing.T, n *networked) { n.wanted.Networks[0].Spec.Zones[0].Subnet = "subnet-none" }, "InvalidSubnetID.NotFound"},
+		"a subnet that is not there": {func(_ *testing.T, n *networked) { n.desired.Networks[0].Spec.Zones[0].Subnet = "subnet-none" }, "InvalidSubnetID.NotFound"},
 		"a group that is not there": {func(_ *testing.T, n *networked) {
-			n.wanted.Networks[0].Spec.Zones[0].SecurityGroups = []string{"sg-none"}
+			n.desired.Networks[0].Spec.Zones[0].SecurityGroups = []string{"sg-none"}
 		}, "InvalidGroup.NotFound"},
 		"a full subnet": {func(t *testing.T, n *networked) {
 			t.Helper()
-			requireValue[account.Fault](t)(n.AddFault(account.Fault{Kind: account.SubnetFull, Case: account.Case{Subnet: n.wanted.Networks[0].Spec.Zones[0].Subnet}}))
+			requireValue[account.Fault](t)(n.AddFault(account.Fault{Kind: account.SubnetFull, Case: account.Case{Subnet: n.desired.Networks[0].Spec.Zones[0].Subnet}}))
 		}, "InsufficientFreeAddressesInSubnet"},
 		"no rights": {func(t *testing.T, n *networked) {
 			t.Helper()
@@ -299,7 +299,7 @@ func TestKeeperReportsProblems(t *testing.T) {
 // Amazon's VPC CNI has taken one.
 func TestKeeperChoosesFreeDeviceIndex(t *testing.T) {
 	n := newNetworkedAccount(t)
-	n.wanted.Pools[0].Networks = []string{"n3"}
+	n.desired.Pools[0].Networks = []string{"n3"}
 	c := n.launchClaim(t)
 	n.advanceClock(t, 11*time.Second)
 	theirs := n.createInterface(t, &ec2.CreateNetworkInterfaceInput{SubnetId: &n.ListSubnets(nil)[0].ID})
@@ -383,13 +383,13 @@ func testKilledKeeper(t *testing.T, r *rand.Rand) {
 		switch what := r.IntN(8); {
 		case what < 3:
 			n.launchClaim(t)
-		case what == 3 && len(n.wanted.Claims) > 0: // an instance dies, and its claim with it or later
-			i := r.IntN(len(n.wanted.Claims))
-			if err := n.Terminate(n.wanted.Claims[i].Instance); err != nil {
+		case what == 3 && len(n.desired.Claims) > 0: // an instance dies, and its claim with it or later
+			i := r.IntN(len(n.desired.Claims))
+			if err := n.Terminate(n.desired.Claims[i].Instance); err != nil {
 				t.Fatal(err)
 			}
 			if r.IntN(2) == 0 {
-				n.wanted.Claims = slices.Delete(slices.Clone(n.wanted.Claims), i, i+1)
+				n.desired.Claims = slices.Delete(slices.Clone(n.desired.Claims), i, i+1)
 			}
 		case what == 4:
 			requireValue[account.Fault](t)(n.AddFault(account.Fault{Kind: account.Throttled, Times: 1 + r.IntN(3)}))
@@ -403,16 +403,16 @@ func testKilledKeeper(t *testing.T, r *rand.Rand) {
 			k := &killer{Writer: a, kill: cancel}
 			k.left.Store(1 + r.Int64N(4))
 			n.keeper = interfaces.NewKeeper(a, killedWriter{k}, n.clock, graced)
-			_, _ = n.keeper.Pass(ctx, n.wanted) // whatever it says, nobody is there to hear it
+			_, _ = n.keeper.Pass(ctx, n.desired) // the result is lost with the process
 			n.restartKeeper()
 		case 1: // an instance dies within the pass, and its claim goes at once or later
 			n.terminations.terminateAfter(1+r.Int64N(4), r.IntN(2) == 0)
-			_, _ = n.keeper.Pass(ctx, n.wanted)
+			_, _ = n.keeper.Pass(ctx, n.desired)
 			if dead := n.terminations.stopTerminations(); dead != "" && r.IntN(2) == 0 {
 				n.removeClaim(dead)
 			}
 		default:
-			_, _ = n.keeper.Pass(ctx, n.wanted) // a call may be refused
+			_, _ = n.keeper.Pass(ctx, n.desired) // a call may be refused
 		}
 		cancel()
 		n.advanceClock(t, time.Duration(r.IntN(6000))*time.Millisecond)
@@ -423,7 +423,7 @@ func testKilledKeeper(t *testing.T, r *rand.Rand) {
 		n.runPass(t)
 	}
 	// Karpenter deletes the claims of terminated instances.
-	n.wanted.Claims = slices.DeleteFunc(n.wanted.Claims, func(c attach.Claim) bool { return n.FindInstance(c.Instance).State != account.Running })
+	n.desired.Claims = slices.DeleteFunc(n.desired.Claims, func(c attach.Claim) bool { return n.FindInstance(c.Instance).State != account.Running })
 	for range 30 {
 		n.advanceClock(t, 2*time.Second)
 		n.runPass(t)

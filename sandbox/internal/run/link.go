@@ -48,7 +48,7 @@ func acceptConnections(l net.Listener, to string) {
 
 // forwardConnection forwards a connection. It closes both sides when one of them ends.
 func forwardConnection(from net.Conn, to string) {
-	defer from.Close() //nolint:errcheck // the other end notices, and nobody else
+	defer from.Close() //nolint:errcheck // only the other end notices
 	onward, err := net.Dial("tcp", to)
 	if err != nil {
 		return

@@ -134,7 +134,7 @@ func runSupervisor(t *testing.T, specs ...Spec) (s *Supervisor, end func()) {
 }
 
 // awaitStatus waits for a condition on the statuses.
-func awaitStatus(t *testing.T, s *Supervisor, what string, holds func(map[string]Status) bool) map[string]Status {
+func awaitStatus(t *testing.T, s *Supervisor, what string, condition func(map[string]Status) bool) map[string]Status {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
@@ -143,7 +143,7 @@ func awaitStatus(t *testing.T, s *Supervisor, what string, holds func(map[string
 		for _, status := range all {
 			byName[status.Name] = status
 		}
-		if holds(byName) {
+		if condition(byName) {
 			return byName
 		}
 		select {

@@ -110,8 +110,8 @@ func readPeople(d *draft.Draft, name string, spec source.Field) {
 				if r == "capsule-namespace-deleter" {
 					continue
 				}
-				if like, said := kubernetes.MatchRole(d, "ClusterRole", "", r); like != "" {
-					role, why = like, said
+				if like, reason := kubernetes.MatchRole(d, "ClusterRole", "", r); like != "" {
+					role, why = like, reason
 				}
 			}
 		}

@@ -136,7 +136,7 @@ func writeBetaImages(t template, spec map[string]any, to target) {
 	delete(spec, "amiFamily")
 	spec["amiSelectorTerms"] = []any{map[string]any{"alias": alias}}
 	if slices.Contains([]string{"", "AL2"}, family.Text()) {
-		family.MarkChanged(to.at("amiSelectorTerms"), "%s", al2Gone)
+		family.MarkChanged(to.at("amiSelectorTerms"), "%s", al2Removed)
 	} else {
 		family.MarkKeptAs(to.at("amiSelectorTerms"), "as the alias %s", alias)
 	}

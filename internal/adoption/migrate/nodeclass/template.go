@@ -108,7 +108,7 @@ var aliases = map[string]string{
 }
 
 const (
-	al2Gone = "was Amazon Linux 2, which has no images for Kubernetes 1.33 and later: replaced by Amazon Linux 2023; " +
+	al2Removed = "was Amazon Linux 2, which has no images for Kubernetes 1.33 and later: replaced by Amazon Linux 2023; " +
 		"check scripts that install or configure software on nodes"
 	hopsOne = "pods could reach the instance metadata service with 2 hops; croft allows 1 hop, which only reaches the node itself: " +
 		"give pods that used the node's rights a role of their own (EKS Pod Identity or IRSA)"
@@ -118,9 +118,9 @@ const (
 func keepFamily(t template, to string) {
 	switch f := t.spec.At("amiFamily"); f.Text() {
 	case "":
-		f.MarkUnsetChanged(to, "no amiFamily: %s", al2Gone)
+		f.MarkUnsetChanged(to, "no amiFamily: %s", al2Removed)
 	case "AL2":
-		f.MarkChanged(to, "%s", al2Gone)
+		f.MarkChanged(to, "%s", al2Removed)
 	default:
 		f.MarkKept(to)
 	}

@@ -119,7 +119,7 @@ func TestPolicy(t *testing.T) {
 			case selects == tier.Yes && decides == "":
 				got = denied
 			case selects != tier.No || decides != "":
-				t.Fatalf("it says %v, %q", selects, decides)
+				t.Fatalf("got %v, %q", selects, decides)
 			}
 			if got != test.want {
 				t.Errorf("it %s; want that it %s", got, test.want)
@@ -152,7 +152,7 @@ func TestUnreadable(t *testing.T) {
 			case want == "" && err != nil:
 				t.Errorf("it is refused: %v", err)
 			case want != "" && (err == nil || !strings.HasPrefix(err.Error(), "NetworkPolicy red/p: "+want+": ")):
-				t.Errorf("it says %v; want %s to be named", err, want)
+				t.Errorf("the error is %v; want it to name %s", err, want)
 			}
 		})
 	}

@@ -246,11 +246,11 @@ func (c *Controller) withdrawAccess(ctx context.Context, account string) error {
 	if err != nil {
 		return err
 	}
-	gone := []client.Object{elevation.Account(account)}
+	revoked := []client.Object{elevation.Account(account)}
 	for i := range bindings {
-		gone = append(gone, &bindings[i])
+		revoked = append(revoked, &bindings[i])
 	}
-	return c.applier.Delete(ctx, gone...)
+	return c.applier.Delete(ctx, revoked...)
 }
 
 // writeDecision writes the status with its conditions if the elevation has not changed since

@@ -29,17 +29,17 @@ const many = 5
 func (c *Controller) writeConditions(ctx context.Context, networks []*v1alpha1.SecondaryNetwork, r *Result, failed error) error {
 	var errs []error
 	for _, n := range networks {
-		holds, reason, message := metav1.ConditionTrue, v1alpha1.ReasonInterfacesKept, ""
+		value, reason, message := metav1.ConditionTrue, v1alpha1.ReasonInterfacesKept, ""
 		if failed != nil {
-			holds, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonAccountUnreachable, shortenError(failed)
+			value, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonAccountUnreachable, shortenError(failed)
 		} else if problems := listProblems(n.Name, r); len(problems) > 0 {
-			holds, reason, message = metav1.ConditionFalse, v1alpha1.ReasonInterfacesMissing, formatProblems(problems)
+			value, reason, message = metav1.ConditionFalse, v1alpha1.ReasonInterfacesMissing, formatProblems(problems)
 		}
 		after := n.DeepCopy()
-		status.Set(&after.Status, n.Generation, v1alpha1.ConditionInterfacesReady, holds, reason, message)
+		status.Set(&after.Status, n.Generation, v1alpha1.ConditionInterfacesReady, value, reason, message)
 		status.SetNetworkReady(&after.Status, n.Status.ObservedGeneration)
 		written, err := c.patchStatus(ctx, n, after)
-		if written && holds != metav1.ConditionTrue {
+		if written && value != metav1.ConditionTrue {
 			event.Emit(c.recorder, after, corev1.EventTypeWarning, reason, "Attach", message)
 		}
 		errs = append(errs, err)

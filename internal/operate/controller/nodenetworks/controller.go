@@ -242,8 +242,8 @@ func (c *Controller) reportRelease(s *observation) {
 	if s.gaveUp || s.claim == nil {
 		return
 	}
-	stood := c.clock.Since(s.node.CreationTimestamp.Time)
-	networksSeconds.WithLabelValues(s.pool).Observe(stood.Seconds())
+	waited := c.clock.Since(s.node.CreationTimestamp.Time)
+	networksSeconds.WithLabelValues(s.pool).Observe(waited.Seconds())
 	event.Emit(c.recorder, s.claim, corev1.EventTypeNormal, "NetworksReady", "Release",
-		fmt.Sprintf("the node's secondary networks are ready, and it accepts pods, %s after it was registered", stood.Round(100*time.Millisecond)))
+		fmt.Sprintf("the node's secondary networks are ready, and it accepts pods, %s after it was registered", waited.Round(100*time.Millisecond)))
 }

@@ -129,7 +129,7 @@ func TestReconcileNodes(t *testing.T) {
 				return err
 			}
 			if !hasNetworksTaint(o.(*corev1.Node)) && !readCondition(stored).isTrue() {
-				t.Errorf("the taint goes while the node says %+v", readCondition(stored))
+				t.Errorf("the taint is removed while the condition is %+v", readCondition(stored))
 			}
 			return c.Patch(ctx, o, p, options...)
 		}}).Build()
@@ -177,11 +177,11 @@ func TestReconcileNodes(t *testing.T) {
 	if n := pass(false); len(n.Spec.Taints) != 1 || n.Spec.Taints[0] != others {
 		t.Errorf("when Multus is Ready: %v", n.Spec.Taints)
 	} else if v := readCondition(n); !v.isTrue() || v.message != "multus" {
-		t.Errorf("when Multus is Ready, the node says %+v", v)
+		t.Errorf("when Multus is Ready, the condition is %+v", v)
 	}
 	m := &dto.Metric{}
 	if err := networksSeconds.WithLabelValues("telco").(interface{ Write(*dto.Metric) error }).Write(m); err != nil || m.Histogram.GetSampleSum() != 7 {
-		t.Errorf("the taint stood for %v: %v", m.Histogram, err)
+		t.Errorf("the taint was there for %v: %v", m.Histogram, err)
 	}
 	pass(false)
 	if got := readWaiting(t); got != 0 || len(recorder.Events) != 1 {

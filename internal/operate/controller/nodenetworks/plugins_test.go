@@ -43,9 +43,9 @@ func newDaemonSet(name string) appsv1.DaemonSet {
 }
 
 func newPod(name, node string, ready bool) corev1.Pod {
-	holds := corev1.ConditionFalse
+	value := corev1.ConditionFalse
 	if ready {
-		holds = corev1.ConditionTrue
+		value = corev1.ConditionTrue
 	}
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -53,7 +53,7 @@ func newPod(name, node string, ready bool) corev1.Pod {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: name, UID: types.UID(name), Controller: ptr.To(true)}},
 		},
 		Spec:   corev1.PodSpec{NodeName: node},
-		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: holds}}},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: value}}},
 	}
 }
 

@@ -61,7 +61,7 @@ func TestReconcileNodesWithReadinessRule(t *testing.T) {
 		t.Errorf("with a rule: taints %v, %+v, %d events", n.Spec.Taints, readCondition(n), len(recorder.Events))
 	}
 	if readWaiting(t) == 0 {
-		t.Error("nobody is told that the node waits")
+		t.Error("the metric does not count the waiting node")
 	}
 	with := n.DeepCopy()
 	n.Spec.Taints = n.Spec.Taints[:1] // by the node readiness controller
@@ -71,7 +71,7 @@ func TestReconcileNodesWithReadinessRule(t *testing.T) {
 	pass()
 	pass()
 	if len(recorder.Events) != 1 || readWaiting(t) != 0 {
-		t.Errorf("the taint is gone: %d events, waiting since %v", len(recorder.Events), readWaiting(t))
+		t.Errorf("the taint is removed: %d events, waiting since %v", len(recorder.Events), readWaiting(t))
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(n), n); err != nil {
 		t.Fatal(err)

@@ -40,11 +40,11 @@ type engine struct {
 }
 
 func (e engine) reportCondition(platform *v1alpha1.Platform) {
-	holds := metav1.ConditionFalse
+	value := metav1.ConditionFalse
 	if e.reason == v1alpha1.ReasonPlacementReady {
-		holds = metav1.ConditionTrue
+		value = metav1.ConditionTrue
 	}
-	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionPlacementReady, holds, e.reason, e.message)
+	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionPlacementReady, value, e.reason, e.message)
 }
 
 // observeEngine checks the engine, and finds the tenants whose pods another engine still places.

@@ -58,7 +58,7 @@ func (f *fixture) testOwnRole() {
 	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":`+role+`}}`)
 	condition := f.AwaitCondition(operatortest.NewPlatform(), v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
 	if !strings.Contains(condition.Message, "croft-role-deployer: croft's operator may not write this role yet") {
-		f.Errorf("the condition says: %s", condition.Message)
+		f.Errorf("the condition's message is: %s", condition.Message)
 	}
 	if _, err := install.Install(f.Context(), f.Client, install.Options{Roles: []string{"deployer"}}); err != nil {
 		f.Fatal(err)
@@ -82,7 +82,7 @@ func (f *fixture) testOwnRole() {
 	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":{"deployer":{"rules":[{"apiGroups":["croft.dev"],"resources":["tenantrules"],"verbs":["update"]}]}}}}`)
 	condition = f.AwaitCondition(operatortest.NewPlatform(), v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
 	if !strings.Contains(condition.Message, "the role operator does not have the right to update tenantrules.croft.dev") {
-		f.Errorf("the condition says: %s", condition.Message)
+		f.Errorf("the condition's message is: %s", condition.Message)
 	}
 	f.Patch(operatortest.NewPlatform(), `{"spec":{"roles":`+role+`}}`)
 	f.AwaitReady(operatortest.NewPlatform())

@@ -33,9 +33,9 @@ func summarizeConditions(platform *v1alpha1.Platform, err error) {
 
 // reportApplied sets Applied to the result of the writes.
 func reportApplied(platform *v1alpha1.Platform, err error) {
-	holds, reason, message := metav1.ConditionTrue, v1alpha1.ReasonApplied, ""
+	value, reason, message := metav1.ConditionTrue, v1alpha1.ReasonApplied, ""
 	if err != nil {
-		holds, reason, message = metav1.ConditionFalse, outcome.Reason(err), err.Error()
+		value, reason, message = metav1.ConditionFalse, outcome.Reason(err), err.Error()
 	}
-	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, holds, reason, message)
+	status.Set(&platform.Status.Status, platform.Generation, v1alpha1.ConditionApplied, value, reason, message)
 }

@@ -154,7 +154,7 @@ func testKarpenterInstalledLater(f *fixture) {
 	f.Create(late, shop)
 	condition := f.AwaitCondition(late, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
 	if !strings.Contains(condition.Message, "NodePool late: this cluster does not know the kind NodePool (karpenter.sh/v1)") {
-		f.Errorf("the message does not say what is missing: %s", condition.Message)
+		f.Errorf("the message does not name what is missing: %s", condition.Message)
 	}
 	// The other walls do not depend on Karpenter.
 	f.AwaitReady(shop)

@@ -45,31 +45,31 @@ func (c *Controller) updateAddresses(ctx context.Context, n *v1alpha1.SecondaryN
 	}
 	uses := secondary.CountUse(n.Name, &n.Spec, pools.Items)
 	updateMetrics(n.Name, uses)
-	holds, reason, message := evaluateAddresses(uses)
-	status.Set(&n.Status, n.Generation, v1alpha1.ConditionAddressesAvailable, holds, reason, message)
+	value, reason, message := evaluateAddresses(uses)
+	status.Set(&n.Status, n.Generation, v1alpha1.ConditionAddressesAvailable, value, reason, message)
 	return 0, nil
 }
 
 // evaluateAddresses returns the condition for the used addresses of a network. The message contains
 // numbers only if addresses run out: otherwise every pod would change the status.
-func evaluateAddresses(uses []secondary.Use) (holds metav1.ConditionStatus, reason, message string) {
-	holds, reason = metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable
+func evaluateAddresses(uses []secondary.Use) (value metav1.ConditionStatus, reason, message string) {
+	value, reason = metav1.ConditionTrue, v1alpha1.ReasonAddressesAvailable
 	var lines []string
 	for _, u := range uses {
 		switch {
 		case u.IsFull():
-			holds, reason = metav1.ConditionFalse, v1alpha1.ReasonRangeFull
+			value, reason = metav1.ConditionFalse, v1alpha1.ReasonRangeFull
 		case !u.IsNearlyFull():
 			continue
-		case holds == metav1.ConditionTrue:
+		case value == metav1.ConditionTrue:
 			reason = v1alpha1.ReasonRangeNearlyFull
 		}
 		lines = append(lines, u.String())
 	}
 	if len(lines) == 0 {
-		return holds, reason, ""
+		return value, reason, ""
 	}
-	return holds, reason, strings.Join(append(lines, secondary.MoreAddresses), "\n")
+	return value, reason, strings.Join(append(lines, secondary.MoreAddresses), "\n")
 }
 
 // emitCondition emits an event when addresses begin to run out, or have run out.

@@ -120,12 +120,12 @@ func (w *testController) runReconcile() reconcile.Result {
 
 // expectConditions fails unless the network has these conditions. The message of AddressesAvailable
 // must contain all parts of message.
-func (w *testController) expectConditions(ready, holds metav1.ConditionStatus, reason string, message ...string) {
+func (w *testController) expectConditions(ready, available metav1.ConditionStatus, reason string, message ...string) {
 	w.Helper()
 	n := w.getNetwork()
 	is := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAddressesAvailable)
-	if is == nil || is.Status != holds || is.Reason != reason {
-		w.Fatalf("AddressesAvailable is %+v, not %s %s", is, holds, reason)
+	if is == nil || is.Status != available || is.Reason != reason {
+		w.Fatalf("AddressesAvailable is %+v, not %s %s", is, available, reason)
 	}
 	for _, part := range message {
 		if !strings.Contains(is.Message, part) {
@@ -176,7 +176,7 @@ func TestReconcileFullRange(t *testing.T) {
 	}
 	w.useAddresses("10.0.4.0", 31)
 	if e := w.takeEvent(); e != "" {
-		t.Errorf("told twice: %q", e)
+		t.Errorf("reported twice: %q", e)
 	}
 	w.useAddresses("10.0.4.0", 32)
 	w.expectConditions(metav1.ConditionFalse, metav1.ConditionFalse, v1alpha1.ReasonRangeFull, "a: 32 of 32")
@@ -200,7 +200,7 @@ func TestReconcileFullRange(t *testing.T) {
 	}
 	w.runReconcile()
 	if n := len(collectSeries(total)); n > 0 {
-		t.Errorf("%d series are left of a network that is gone", n)
+		t.Errorf("%d series of a deleted network are left", n)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestPatchStatusKeepsOtherConditions(t *testing.T) {
 		t.Errorf("conditions: %+v", n.Status.Conditions)
 	}
 	if r := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionReady); r.Reason != v1alpha1.ReasonInterfacesMissing {
-		t.Errorf("Ready says %+v", r)
+		t.Errorf("Ready is %+v", r)
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *selfService) testRetention() {
 		s.requestNamespace(s.ann, operatortest.NewTenantNamespace("shop", name), v1alpha1.ReasonLimitReached)
 	}
 	if names := s.listNamespaces("shop"); len(names) != 4 {
-		s.Errorf("shop has %v, and may have 2 beside its 2", names)
+		s.Errorf("shop has %v, and may have 2 in addition to its 2", names)
 	}
 	live := operatortest.NewNamespace("shop-next")
 	if err := s.Client.Get(s.Context(), client.ObjectKeyFromObject(live), live); err != nil {

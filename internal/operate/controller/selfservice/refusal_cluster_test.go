@@ -127,7 +127,7 @@ func (s *selfService) testLimit() *v1alpha1.TenantNamespace {
 	}
 	s.AwaitReady(granted)
 	if names := s.listNamespaces("shop"); len(names) != 4 {
-		s.Errorf("shop has %v, and may have 2 beside its 2", names)
+		s.Errorf("shop has %v, and may have 2 in addition to its 2", names)
 	}
 	for _, r := range all {
 		if r != granted {

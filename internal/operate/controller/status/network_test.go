@@ -27,8 +27,8 @@ func TestSetNetworkReady(t *testing.T) {
 		"addresses run out":    {map[string]metav1.ConditionStatus{accepted: "True", addresses: "False"}, "False", addresses},
 	} {
 		s := &v1alpha1.Status{}
-		for condition, holds := range test.have {
-			status.Set(s, 3, condition, holds, condition, "")
+		for condition, value := range test.have {
+			status.Set(s, 3, condition, value, condition, "")
 		}
 		status.SetNetworkReady(s, 3)
 		ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)

@@ -26,12 +26,12 @@ import (
 const longest = 4096
 
 // Set sets one condition.
-func Set(s *v1alpha1.Status, generation int64, condition string, holds metav1.ConditionStatus, reason, message string) {
+func Set(s *v1alpha1.Status, generation int64, condition string, value metav1.ConditionStatus, reason, message string) {
 	if len(message) > longest {
 		message = strings.ToValidUTF8(message[:longest], "") + " …"
 	}
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-		Type: condition, Status: holds, ObservedGeneration: generation, Reason: reason, Message: message,
+		Type: condition, Status: value, ObservedGeneration: generation, Reason: reason, Message: message,
 	})
 }
 

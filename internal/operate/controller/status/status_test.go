@@ -28,8 +28,8 @@ func TestSetReady(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &v1alpha1.Status{}
-			for name, holds := range test.have {
-				status.Set(s, 3, name, holds, "Why"+name, "about "+name)
+			for name, value := range test.have {
+				status.Set(s, 3, name, value, "Why"+name, "about "+name)
 			}
 			status.SetReady(s, 3, one, two)
 			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)

@@ -29,9 +29,9 @@ func TestWriterWaitsForTheCache(t *testing.T) {
 		return live
 	}
 	w := status.NewWriter(c)
-	write := func(cached *v1alpha1.Tenant, holds metav1.ConditionStatus) error {
+	write := func(cached *v1alpha1.Tenant, value metav1.ConditionStatus) error {
 		after := cached.DeepCopy()
-		status.Set(&after.Status.Status, 1, v1alpha1.ConditionReady, holds, v1alpha1.ReasonReady, "")
+		status.Set(&after.Status.Status, 1, v1alpha1.ConditionReady, value, v1alpha1.ReasonReady, "")
 		return w.Patch(t.Context(), cached, after)
 	}
 	old := read()

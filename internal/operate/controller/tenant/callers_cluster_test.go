@@ -25,7 +25,7 @@ func (f *fixture) awaitPolicy(namespace, name string, exists bool) {
 		if has == exists {
 			return ""
 		}
-		return fmt.Sprintf("it is not so, with %d policies", len(policies))
+		return fmt.Sprintf("it does not, with %d policies", len(policies))
 	})
 }
 

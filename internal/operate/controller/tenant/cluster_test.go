@@ -97,7 +97,7 @@ func testCorrectedDomain(f *fixture) {
 	}
 	f.AwaitCondition(second, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
 	if f.CountBindings("second") == 0 {
-		f.Error("what stood was touched for a tenant that is invalid")
+		f.Error("existing objects of an invalid tenant were changed")
 	}
 	f.Patch(first, `{"spec":{"domains":null}}`)
 	f.AwaitReady(second)
@@ -153,7 +153,7 @@ func testRetainedTenant(f *fixture) {
 		f.Errorf("the namespace: %v, deleted %v", err, live.DeletionTimestamp)
 	}
 	if len(f.ListPolicies("kept")) == 0 {
-		f.Error("the walls are gone")
+		f.Error("the walls are deleted")
 	}
 	// A tenant that is declared again gets its namespace back.
 	again := operatortest.NewTenant("kept", "apps")

@@ -79,11 +79,11 @@ func TestDialects(t *testing.T) {
 	missing := "ClusterNetworkPolicy (policy.networking.k8s.io/v1alpha2)"
 	for _, o := range []client.Object{p, shop} {
 		if c := f.AwaitCondition(o, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed); strings.Count(c.Message, missing) != 1 {
-			t.Errorf("%T says %q; want it to name %s, once", o, c.Message, missing)
+			t.Errorf("%T has the message %q; want it to name %s, once", o, c.Message, missing)
 		}
 	}
 	if why := f.comparePolicyCounts(map[schema.GroupVersionKind]int{networkPolicy: 3 * each}); why != "" {
-		t.Errorf("what stood before does not: %s", why)
+		t.Errorf("the earlier policies changed: %s", why)
 	}
 	if err := f.Cluster.InstallCRDs(t.Context(), sandbox.NetworkPolicyAPI); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestDialects(t *testing.T) {
 			return ""
 		})
 		f.Delete(guard)
-		f.Await("the guard to be made anew", func() string {
+		f.Await("the guard to be created again", func() string {
 			if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(guard), guard); err != nil {
 				return err.Error()
 			}

@@ -241,10 +241,10 @@ func newKustomization(name, path, account string) *unstructured.Unstructured {
 }
 
 // awaitFailure waits until a Kustomization has failed with a reason and a message.
-func (r *repository) awaitFailure(k *unstructured.Unstructured, reason, says string) {
+func (r *repository) awaitFailure(k *unstructured.Unstructured, reason, message string) {
 	r.Helper()
 	r.Await("Kustomization "+k.GetName()+" is refused", func() string {
-		if c := r.getCondition(k, "Ready"); c.Status != metav1.ConditionFalse || c.Reason != reason || !strings.Contains(c.Message, says) {
+		if c := r.getCondition(k, "Ready"); c.Status != metav1.ConditionFalse || c.Reason != reason || !strings.Contains(c.Message, message) {
 			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 		}
 		return ""

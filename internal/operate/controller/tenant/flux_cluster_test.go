@@ -92,11 +92,11 @@ func TestFlux(t *testing.T) {
 }
 
 // awaitConfigMap waits until a ConfigMap exists in a namespace, or does not.
-func (f *fixture) awaitConfigMap(namespace, name string, wanted bool) {
+func (f *fixture) awaitConfigMap(namespace, name string, exists bool) {
 	f.Helper()
-	f.Await(fmt.Sprintf("ConfigMap %s in %s: %t", name, namespace, wanted), func() string {
+	f.Await(fmt.Sprintf("ConfigMap %s in %s: %t", name, namespace, exists), func() string {
 		err := f.Client.Get(f.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
-		if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == wanted {
+		if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == exists {
 			return fmt.Sprint("got ", err)
 		}
 		return ""
@@ -181,7 +181,7 @@ func (r *repository) pushFiles(files map[string]string, links ...tar.Header) {
 
 // awaitOutcome waits until the last push has an outcome, "Ready" or "Failed", with a message. The
 // outcome "Ready or Failed" accepts both.
-func (r *repository) awaitOutcome(outcome, says string) {
+func (r *repository) awaitOutcome(outcome, text string) {
 	r.Helper()
 	r.Await("the Kustomization "+outcome, func() string {
 		live := r.kustomization.DeepCopy()
@@ -198,7 +198,7 @@ func (r *repository) awaitOutcome(outcome, says string) {
 			message := fmt.Sprint(c["message"])
 			got := map[any]string{"True": "Ready", "False": "Failed"}[c["status"]]
 			// Flux sets the attempted revision only after it has found the path in it.
-			if (attempted == r.revision || c["reason"] == "ArtifactFailed") && got != "" && strings.Contains(outcome, got) && strings.Contains(message, says) {
+			if (attempted == r.revision || c["reason"] == "ArtifactFailed") && got != "" && strings.Contains(outcome, got) && strings.Contains(message, text) {
 				return ""
 			}
 			return fmt.Sprintf("attempted %s, want %s; Ready=%v: %s", attempted, r.revision, c["status"], message)

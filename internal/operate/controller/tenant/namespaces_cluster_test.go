@@ -21,7 +21,7 @@ func testAdoptedNamespace(f *fixture) {
 	f.Create(legacy)
 	condition := f.AwaitCondition(legacy, v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotOwned)
 	if !strings.Contains(condition.Message, "croft adopt tenant adopting -f croft.yaml") {
-		f.Errorf("the message does not say what to do: %s", condition.Message)
+		f.Errorf("the message does not name the fix: %s", condition.Message)
 	}
 	if !slices.Equal(legacy.Status.Namespaces, []string{"fresh"}) {
 		f.Errorf("namespaces = %v", legacy.Status.Namespaces)
@@ -118,7 +118,7 @@ func testDroppedNamespace(f *fixture) {
 		return ""
 	})
 	if len(f.ListPolicies(created)) == 0 {
-		f.Error("the walls of a namespace that is retained are gone")
+		f.Error("the walls of a namespace that is retained are deleted")
 	}
 }
 
@@ -150,7 +150,7 @@ func testGivenNamespace(f *fixture) {
 		f.Errorf("the namespace was %s, and is %s of %q, deleted %v", before.UID, after.UID, after.Labels[v1alpha1.TenantLabel], after.DeletionTimestamp)
 	}
 	if len(f.ListPolicies("given")) == 0 || f.CountBindings("given") == 0 {
-		f.Error("it has no walls, or nobody has access")
+		f.Error("it has no walls, or no role binding")
 	}
 	f.Delete(giver)
 	f.AwaitDeletion(giver)

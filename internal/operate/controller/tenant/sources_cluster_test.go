@@ -43,7 +43,7 @@ func TestSources(t *testing.T) {
 	f.Create(operatortest.NewPlatform(), operatortest.NewPool("apps"), shop)
 	c := f.AwaitCondition(shop, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed)
 	if !strings.Contains(c.Message, "does not know the kind GitRepository") || !strings.Contains(c.Message, "install Flux") {
-		t.Errorf("the Tenant says %q; want it to name the kind and what to do", c.Message)
+		t.Errorf("the Tenant has the message %q; want it to name the kind and the fix", c.Message)
 	}
 	f.Await("people's access", func() string {
 		if f.CountBindings("shop") < 2 {

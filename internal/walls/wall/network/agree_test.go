@@ -79,7 +79,7 @@ func TestDialectsAgree(t *testing.T) {
 		for name, m := range judges {
 			got, err := m.Evaluate(f)
 			if err != nil || got.Allowed != want {
-				t.Errorf("%s says %s: %v (%+v); kubernetes says %v", name, fmt.Sprintf("%+v", f), got.Allowed, got, want)
+				t.Errorf("%s evaluates %s to %v (%+v); kubernetes to %v", name, fmt.Sprintf("%+v", f), got.Allowed, got, want)
 			}
 		}
 	}

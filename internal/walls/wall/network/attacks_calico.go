@@ -26,12 +26,12 @@ func buildCalicoAttacks(p *estate.Platform, by, on *estate.Tenant) []attack.Atta
 	})
 	all := attack.WithReason("a policy of the whole cluster affects every tenant", nil,
 		attack.NewCreate("write-global-policy", "write a Calico GlobalNetworkPolicy that lets everybody in everywhere", attack.ByRBAC, global))
-	gone := func(f attack.Flow) attack.Flow {
+	withoutGuard := func(f attack.Flow) attack.Flow {
 		f.OmittedPolicies = []client.Object{attack.NewCustomObject(kind.GroupVersion().String(), kind.Kind, own, formatCalicoName(kind, GuardPolicy), nil)}
 		return f
 	}
 	all = append(all, attack.WithReason("while a wall is written in another dialect, some of its policies are deleted before others", nil,
-		askMetadata(p, own, "-without-guard", ", although croft's guard is deleted", gone)...)...)
+		askMetadata(p, own, "-without-guard", ", although croft's guard is deleted", withoutGuard)...)...)
 	first := func(name, summary string, by attack.Stopper, order int64) attack.Attack {
 		return attack.NewCreate(name, summary, by, makeOwnCalico(kind, own, name, order, everything, nil))
 	}

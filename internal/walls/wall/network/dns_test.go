@@ -97,10 +97,10 @@ func expectDNS(t *testing.T, p *estate.Platform, egress v1alpha1.Egress, dns []a
 		}
 		expect(false, f, "SCTP")
 		for _, port := range []int{80, 443, 988, 9153} {
-			beside := f
-			beside.Port = port
-			expect(false, beside, "TCP")
-			expect(false, beside, "UDP")
+			other := f
+			other.Port = port
+			expect(false, other, "TCP")
+			expect(false, other, "UDP")
 		}
 		if f.ToNamespace != "" {
 			f.ToNamespace = "other"

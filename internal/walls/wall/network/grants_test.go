@@ -55,8 +55,8 @@ func TestGrants(t *testing.T) {
 			if !slices.Equal(got, test.want) {
 				t.Errorf("%s, %s: %q, want %q", name, test.tenant, got, test.want)
 			}
-			if wanted := slices.Contains(network.ListTenantKinds(tenant), network.GrantKind); wanted != (len(test.want) > 0) {
-				t.Errorf("%s, %s: the kind is needed: %t", name, test.tenant, wanted)
+			if needed := slices.Contains(network.ListTenantKinds(tenant), network.GrantKind); needed != (len(test.want) > 0) {
+				t.Errorf("%s, %s: the kind is needed: %t", name, test.tenant, needed)
 			}
 		}
 	}

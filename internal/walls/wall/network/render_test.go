@@ -17,7 +17,7 @@ import (
 	"croft.dev/croft/internal/walls/wall/network"
 )
 
-var update = flag.Bool("update", false, "write testdata anew from what the dialects say")
+var update = flag.Bool("update", false, "rewrite testdata from the dialects' output")
 
 // dialects has every way to write the wall.
 var dialects = map[string]v1alpha1.PlatformNetwork{
@@ -64,7 +64,7 @@ func TestDialects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.String() != string(want) {
-				t.Errorf("the dialect says something else than %s; if it is meant, run with -update and look at the diff", golden)
+				t.Errorf("the dialect's output differs from %s; if it is meant, run with -update and look at the diff", golden)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func expectOneFamily(t *testing.T, o client.Object) {
 				}
 			}
 			if len(families) > 1 {
-				t.Errorf("%s %s: rule %d of %s holds addresses of both families", o.GetNamespace(), o.GetName(), i+1, direction)
+				t.Errorf("%s %s: rule %d of %s has addresses of both families", o.GetNamespace(), o.GetName(), i+1, direction)
 			}
 		}
 	}

@@ -100,13 +100,13 @@ func TestEC2NodeClass(t *testing.T) {
 
 // TestEveryFieldIsInTheTable fails if a field of the type is missing in the table.
 func TestEveryFieldIsInTheTable(t *testing.T) {
-	said := map[string]bool{}
+	covered := map[string]bool{}
 	for _, c := range classes {
-		markPaths(parseMapping(t, c.wantText), "", said)
+		markPaths(parseMapping(t, c.wantText), "", covered)
 	}
 	for _, field := range listFields(reflect.TypeFor[v1alpha1.AWSNodeClass](), "") {
-		if !said[field] {
-			t.Errorf("no class says %s", field)
+		if !covered[field] {
+			t.Errorf("no class sets %s", field)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(convertToMap(t, o.Object["spec"]), convertToMap(t, made.Object["spec"])); diff != "" {
-				t.Errorf("another one stands (-sent +stands):\n%s", diff)
+				t.Errorf("the stored one differs (-sent +stored):\n%s", diff)
 			}
 			spec := map[string]any{"nodeClass": map[string]any{"aws": parseMapping(t, c.wantText)}}
 			pool := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Pool", "metadata": map[string]any{"name": o.GetName()}, "spec": spec}}
@@ -150,9 +150,9 @@ func TestEC2NodeClassOnAServer(t *testing.T) {
 
 // buildClass returns the EC2NodeClass of a pool with the given class, on a platform with the
 // role nodes.
-func buildClass(t *testing.T, says string) *unstructured.Unstructured {
+func buildClass(t *testing.T, aws string) *unstructured.Unstructured {
 	t.Helper()
-	file := "platform: {clusterName: demo, clusterDNS: [10.100.0.10], nodeClass: {aws: {role: nodes}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: " + strings.ReplaceAll(says, "\t", " ") + "}}}\n"
+	file := "platform: {clusterName: demo, clusterDNS: [10.100.0.10], nodeClass: {aws: {role: nodes}}}\npools: {jobs: {costCode: org1, nodeClass: {aws: " + strings.ReplaceAll(aws, "\t", " ") + "}}}\n"
 	d, problems := manifest.Parse("croft.yaml", []byte(file))
 	e, more := estate.Build(d)
 	if err := slices.Concat(problems, more).Err(); err != nil {
@@ -191,16 +191,16 @@ func convertToMap(t *testing.T, v any) map[string]any {
 }
 
 // markPaths marks the paths of all set fields. List indexes are not part of a path.
-func markPaths(v any, path string, said map[string]bool) {
-	said[path] = true
+func markPaths(v any, path string, marked map[string]bool) {
+	marked[path] = true
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
-			markPaths(value, path+"."+key, said)
+			markPaths(value, path+"."+key, marked)
 		}
 	case []any:
 		for _, value := range v {
-			markPaths(value, path, said)
+			markPaths(value, path, marked)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestCatalogue(t *testing.T) {
 	seen := map[string]string{}
 	for _, a := range addons.All() {
 		if a.Name == "" || a.Source == "" || a.Kinds == 0 {
-			t.Errorf("%q says not what it is, where it is from, or on what", a.Name)
+			t.Errorf("%q has no name, no source or no kinds", a.Name)
 		}
 		for _, prefix := range a.Prefixes {
 			if other := seen[prefix]; other != "" {
@@ -120,7 +120,7 @@ func TestCatalogue(t *testing.T) {
 		names := map[string]bool{}
 		for _, n := range a.Names {
 			if n.Class != addons.Harmless && n.Class != addons.OneOf && n.Harm == "" {
-				t.Errorf("%s: nothing says why %v are %s", a.Name, n.Names, n.Class)
+				t.Errorf("%s: there is no reason why %v are %s", a.Name, n.Names, n.Class)
 			}
 			for _, name := range n.Names {
 				if names[name] {

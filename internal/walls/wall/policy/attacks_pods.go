@@ -173,8 +173,8 @@ func (s scene) buildTerminationAttacks() []attack.Attack {
 		p.Spec.Volumes = []corev1.Volume{{Name: "image", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: p.Spec.Containers[0].Image}}}}
 	}))
 	mounted.Setup = []client.Object{s.makePod("run-beside-a-mounted-image")}
-	gone := attack.NewDelete("delete-a-pod", "delete a pod", attack.Nobody, s.makePod("delete-a-pod"))
-	gone.Setup = []client.Object{s.makePod("delete-a-pod")}
+	deletion := attack.NewDelete("delete-a-pod", "delete a pod", attack.Nobody, s.makePod("delete-a-pod"))
+	deletion.Setup = []client.Object{s.makePod("delete-a-pod")}
 	evicted := attack.NewCreate("evict-a-pod", "evict a pod", attack.Nobody, s.makePod("evict-a-pod"))
 	evicted.Setup = []client.Object{s.makePod("evict-a-pod")}
 	evicted.Request.Subresource = "eviction"
@@ -183,7 +183,7 @@ func (s scene) buildTerminationAttacks() []attack.Attack {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.own, Name: "croft-evict-a-pod"},
 	}
 	return []attack.Attack{
-		remove, evict, gone, evicted, debug, initial, mounted,
+		remove, evict, deletion, evicted, debug, initial, mounted,
 	}
 }
 

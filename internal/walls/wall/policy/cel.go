@@ -12,10 +12,10 @@ import (
 
 // refuseNew returns an expression for the new values of variables.spec for which a condition on
 // VALUE is false.
-func refuseNew(values, holds string) string {
+func refuseNew(values, condition string) string {
 	return replaceWords(`NOW.filter(v, !HOLDS && !(v in EARLIER))`,
 		"NOW", values,
-		"HOLDS", replaceWords(holds, "VALUE", "v"),
+		"HOLDS", replaceWords(condition, "VALUE", "v"),
 		"EARLIER", strings.ReplaceAll(values, "variables.spec", "variables.specBefore"))
 }
 

@@ -102,7 +102,7 @@ func compareAnswer(t *testing.T, policy string, c rulefile.Case, answer evaluato
 		case d.Rule != c.Rule || d.DeniedBy != policy:
 			t.Errorf("%s of %s refuses it too: %s", d.Rule, d.DeniedBy, d.Message)
 		case !strings.Contains(d.Message, rulefile.Scene{Words: words}.ReplaceWords(c.Message)):
-			t.Errorf("refused, but says %q", d.Message)
+			t.Errorf("refused, but with the message %q", d.Message)
 		default:
 			refused = true
 		}

@@ -82,20 +82,20 @@ func (a *Account) DeleteCIDRReservation(id string) (freed CIDRReservation, err e
 // its tags.
 func (a *Account) AddSubnet(zone, cidr string, tags Tags) (made Subnet, err error) {
 	err = a.changeState(func(s *state) error {
-		wanted, err := netip.ParsePrefix(cidr)
-		if err != nil || !wanted.Addr().Is4() {
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil || !prefix.Addr().Is4() {
 			return fmt.Errorf("%q is no IPv4 network", cidr)
 		}
 		if !slices.Contains(a.Zones, zone) {
 			return fmt.Errorf("there is no zone %s", zone)
 		}
 		for _, other := range s.Subnets {
-			if taken, err := netip.ParsePrefix(other.CIDR); err == nil && taken.Overlaps(wanted) {
+			if taken, err := netip.ParsePrefix(other.CIDR); err == nil && taken.Overlaps(prefix) {
 				return fmt.Errorf("%s overlaps %s, %s", cidr, other.ID, other.CIDR)
 			}
 		}
 		const kept = 5 // AWS's own addresses in each subnet
-		subnet := &Subnet{ID: newID("subnet"), Zone: zone, ZoneID: a.formatZoneID(zone), VPC: vpc, CIDR: cidr, Free: 1<<(32-wanted.Bits()) - kept, Tags: tags}
+		subnet := &Subnet{ID: newID("subnet"), Zone: zone, ZoneID: a.formatZoneID(zone), VPC: vpc, CIDR: cidr, Free: 1<<(32-prefix.Bits()) - kept, Tags: tags}
 		s.Subnets = append(s.Subnets, subnet)
 		made = *subnet
 		return nil

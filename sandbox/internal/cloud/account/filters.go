@@ -11,15 +11,15 @@ import (
 type Filters map[string][]string
 
 func (f Filters) matches(attributes map[string][]string, tags Tags) bool {
-	for name, wanted := range f {
-		if !f.matchOne(name, wanted, attributes, tags) {
+	for name, patterns := range f {
+		if !f.matchOne(name, patterns, attributes, tags) {
 			return false
 		}
 	}
 	return true
 }
 
-func (Filters) matchOne(name string, wanted []string, attributes map[string][]string, tags Tags) bool {
+func (Filters) matchOne(name string, patterns []string, attributes map[string][]string, tags Tags) bool {
 	var has []string
 	switch key, isTag := strings.CutPrefix(name, "tag:"); {
 	case isTag:
@@ -40,7 +40,7 @@ func (Filters) matchOne(name string, wanted []string, attributes map[string][]st
 		}
 	}
 	return slices.ContainsFunc(has, func(value string) bool {
-		return slices.ContainsFunc(wanted, func(pattern string) bool { return matchesPattern(pattern, value) })
+		return slices.ContainsFunc(patterns, func(pattern string) bool { return matchesPattern(pattern, value) })
 	})
 }
 

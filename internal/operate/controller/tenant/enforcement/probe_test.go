@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 			return why == want || want != "" && strings.Contains(why, want), nil
 		})
 		if err != nil {
-			t.Fatalf("want %q, the probe says %q", want, why)
+			t.Fatalf("want %q, the probe reports %q", want, why)
 		}
 	}
 	set := func(objects ...client.Object) {

@@ -26,7 +26,7 @@ func testUncountedQuota(f *fixture) {
 	f.Create(fresh)
 	condition := f.AwaitCondition(fresh, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnforcedYet)
 	if !strings.Contains(condition.Message, "has not counted the usage in fresh") {
-		f.Errorf("the message does not say what is missing: %s", condition.Message)
+		f.Errorf("the message does not name what is missing: %s", condition.Message)
 	}
 	for range 3 {
 		f.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", GenerateName: "fresh-"}})
@@ -39,7 +39,7 @@ func testUncountedQuota(f *fixture) {
 	}
 	f.AwaitReady(fresh)
 	if f.CountBindings("fresh") == 0 {
-		f.Error("nobody is let in")
+		f.Error("no member has access")
 	}
 	if err := f.Client.Create(f.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fresh", Name: "late"}}); !apierrors.IsForbidden(err) {
 		f.Errorf("the quota does not hold: %v", err)
@@ -73,35 +73,35 @@ func testQuotaNamespaces(f *fixture) {
 }
 
 func testDeclaredQuota(f *fixture) {
-	anew := newSharedTenant("anew", []string{"anew-a", "anew-b", "anew-c"}, makeResourceList("configmaps", "30", "pods", "10"))
-	f.Create(anew)
-	f.awaitShares(anew)
+	redeclared := newSharedTenant("redeclared", []string{"redeclared-a", "redeclared-b", "redeclared-c"}, makeResourceList("configmaps", "30", "pods", "10"))
+	f.Create(redeclared)
+	f.awaitShares(redeclared)
 	for _, quota := range []string{
 		`{"configmaps":"60","pods":"10"}`,
 		`{"configmaps":"12","pods":"10"}`,
 		`{"configmaps":"12","pods":null,"secrets":"9"}`,
 	} {
-		f.Patch(anew, `{"spec":{"quota":`+quota+`}}`)
-		f.awaitShares(anew)
+		f.Patch(redeclared, `{"spec":{"quota":`+quota+`}}`)
+		f.awaitShares(redeclared)
 	}
 	// Apply it as croft apply does: an empty quota is not the same as no quota.
-	lifted := newSharedTenant("anew", anew.Spec.Namespaces, corev1.ResourceList{})
+	lifted := newSharedTenant("redeclared", redeclared.Spec.Namespaces, corev1.ResourceList{})
 	lifted.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Tenant"))
 	if _, err := apply.New(f.Client).Apply(f.Context(), lifted); err != nil {
 		f.Fatal(err)
 	}
-	f.AwaitReady(anew)
+	f.AwaitReady(redeclared)
 	f.Await("the quotas to go", func() string {
-		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(anew), anew); err != nil {
+		if err := f.Client.Get(f.Context(), client.ObjectKeyFromObject(redeclared), redeclared); err != nil {
 			return err.Error()
 		}
-		if quotas := f.listQuotas("anew"); len(quotas) > 0 || len(anew.Status.Shares) > 0 {
-			return fmt.Sprintf("%d quotas, ledger %v", len(quotas), anew.Status.Shares)
+		if quotas := f.listQuotas("redeclared"); len(quotas) > 0 || len(redeclared.Status.Shares) > 0 {
+			return fmt.Sprintf("%d quotas, ledger %v", len(quotas), redeclared.Status.Shares)
 		}
 		return ""
 	})
-	f.Patch(anew, `{"spec":{"quota":{"configmaps":"30"}}}`)
-	f.awaitShares(anew)
+	f.Patch(redeclared, `{"spec":{"quota":{"configmaps":"30"}}}`)
+	f.awaitShares(redeclared)
 }
 
 func testBuiltinQuota(f *fixture) {
