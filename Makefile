@@ -318,7 +318,7 @@ lint-all: lint ## Run all linters on the sandbox, too
 	@for module in browser image; do (cd hack/$$module && $(BIN)/golangci-lint run --config ../../.golangci.yaml ./...); done
 
 .PHONY: generate
-generate: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Write the generated code, CRDs and API reference anew
+generate: $(BIN)/controller-gen $(BIN)/crd-ref-docs ## Write the generated code, CRDs and API reference
 	$(call say,generating)
 	@hack/generate.sh .
 

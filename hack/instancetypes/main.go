@@ -10,6 +10,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"go/format"
 	"maps"
@@ -69,15 +70,19 @@ func writeSource(to string, source []byte) error {
 	return os.WriteFile(to, formatted, 0o644) //nolint:gosec // a source file
 }
 
-// findModule returns the directory of a module that the sandbox is built from.
+// findModule returns the directory of a module that the sandbox is built from, and downloads it if necessary.
 func findModule(path string) (string, error) {
-	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
-	list.Dir = "sandbox"
-	out, err := list.Output()
+	download := exec.Command("go", "mod", "download", "-json", path)
+	download.Dir = "sandbox"
+	out, err := download.Output()
 	if err != nil {
-		return "", fmt.Errorf("find %s: %w", path, err)
+		return "", fmt.Errorf("download %s: %w", path, err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return "", fmt.Errorf("download %s: %w", path, err)
+	}
+	return module.Dir, nil
 }
 
 var (
@@ -94,8 +99,11 @@ func readTables() (map[string]map[string]bool, error) {
 		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(module, "pkg/providers/*/zz_generated.*.go"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s has no generated tables: %w", provider, err)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no generated tables", provider)
 	}
 	sizes := map[string]map[string]bool{}
 	for _, file := range append(files, "sandbox/internal/instancetypes/aws.csv") {

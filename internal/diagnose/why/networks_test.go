@@ -92,10 +92,10 @@ func TestNetworksAwaited(t *testing.T) {
 	if late.First == nil || late.First.ID != "networks-pending" || late.Verdict != why.Bad || !strings.Contains(joinObservations(late), message) {
 		t.Errorf("after an hour: %+v", late)
 	}
-	if young := explainNode(time.Minute, true); young.Verdict != why.Waiting || !strings.Contains(joinObservations(young), says) {
+	if young := explainNode(time.Minute, true); young.Verdict != why.Waiting || !strings.Contains(joinObservations(young), message) {
 		t.Errorf("after a minute: %+v", young)
 	}
-	if gone := explainNode(time.Hour, false); strings.Contains(joinObservations(gone), says) {
+	if untainted := explainNode(time.Hour, false); strings.Contains(joinObservations(untainted), message) {
 		t.Errorf("without the taint: %+v", untainted)
 	}
 }
