@@ -220,13 +220,16 @@ demo: build $(if $(filter gatekeeper,$(ENGINE)),gatekeeper) $(if $(filter real,$
 down: ## End the demo's sandbox and delete its data
 	@if [ -x $(BIN)/croft-sandbox ]; then SANDBOX_DIR=$(SANDBOX_DIR) hack/down.sh; fi
 
-# Packages with concurrency, and their subpackages. In others the race detector would find
-# nothing, and it makes tests five times as slow. The tests of controllers run the whole operator,
-# and so they race the one Applier that controllers share; the tests of apply give each goroutine
-# its own, and take fourteen minutes with the race detector. operatortest has no tests: it is
-# listed so that the operator is compiled before a test waits for a cluster.
+# Packages whose tests run several goroutines on the same data. In others the race detector would
+# find little, and it makes tests five times as slow: `make test-all` also covers the packages that read
+# a cluster or serve requests concurrently. The tests of controllers run the whole operator, and so they
+# race the one Applier that controllers share; the tests of apply give each goroutine its own, and take
+# fourteen minutes with the race detector. operatortest has no tests: it is listed so that the
+# operator is compiled before a test waits for a cluster.
 RACED     := ./internal/operate/controller/... ./internal/operate/operator/operatortest ./internal/access/proxy
-RACED_ALL := $(RACED) ./internal/operate/operator ./internal/cli ./internal/test/sandbox
+RACED_ALL := $(RACED) ./internal/operate/operator ./internal/cli ./internal/test/sandbox ./internal/diagnose/... \
+             ./internal/dashboard/... ./internal/network/agent ./internal/prove/dial ./internal/prove/flood ./internal/prove/trial \
+             ./internal/rules/evaluator ./internal/cost/collect ./internal/cost/service ./internal/access/...
 
 .PHONY: test
 test: build $(BIN)/gotestsum $(BIN)/openid-provider ## Unit tests, and tests of every rule and command on real API servers
