@@ -75,7 +75,7 @@ var disruptionRows = []Row{
 		Who:   Team, Link: "docs/explanation/walls.md",
 	},
 	{
-		ID: "tenant-load", Symptom: "pods without a node, by tenant; requests in the queues of the API server's priority and fairness",
+		ID: "tenant-load", Symptom: "pods without a node, by tenant; requests that the API server's priority and fairness executes or queues",
 		Cause: "one workload keeps the scheduler, Karpenter or the API server busy. They serve all tenants, so others wait longer",
 		Fix:   "ask the team to stop the workload; `frozen` of the Tenant stops its writes, and a lower `quota` limits its objects; a pool of its own separates its nodes from those of others",
 		Who:   Platform, Link: "docs/explanation/walls.md",

@@ -140,8 +140,8 @@ var checks = []check{
 		reads:  []string{readCounts, readPlatform, readPods, readNodePools}, find: checkThresholds,
 	},
 	{
-		name: "load", summary: "no tenant has most of the pods and requests that wait",
-		detail: "A warning names the tenant of more than half of the pods that wait for a node, at least 100, or of the requests that wait in the API server, at least 20. The requests need rights that no role of croft has: to get `/debug/api_priority_and_fairness/dump_requests`, and to list FlowSchemas",
+		name: "load", summary: "no tenant has most of the pods that wait for a node, or of the requests in progress",
+		detail: "A warning names the tenant of more than half of the pods that wait for a node, at least 100, or of the requests that the API server executes or queues, at least 20. The requests need rights that no role of croft has: to get `/debug/api_priority_and_fairness/dump_requests`, and to list FlowSchemas",
 		needs:  []string{readPlatform, readPods}, find: checkLoad,
 	},
 	{

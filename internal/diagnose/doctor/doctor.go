@@ -102,7 +102,7 @@ type Snapshot struct {
 	// Counts are the numbers of objects in the cluster, by kind. PodCounts are the numbers of pods by
 	// namespace, and WaitingPods the numbers of pods that wait for a node.
 	Counts, PodCounts, WaitingPods map[string]int
-	// Requests are the requests that wait in the API server.
+	// Requests are the requests in progress in the API server.
 	Requests Requests
 	// Heartbeat is the operator's last heartbeat.
 	Heartbeat heartbeat.Beat

@@ -7,8 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// These are the smallest numbers of waiting pods and requests that are reported. A rollout has fewer pods: the
-// default quota of a tenant allows 500 of them. The queues of an API server without much load are empty.
+// These are the smallest numbers of waiting pods, and of requests in progress, that are reported. A rollout has fewer
+// pods: the default quota of a tenant allows 500 of them. An API server without much load executes a few requests
+// at once, and its queues are empty.
 const (
 	fewestPods     = 100
 	fewestRequests = 20
@@ -31,7 +32,7 @@ func checkLoad(s *Snapshot) []Finding {
 			tenants[namespace] = t.Name
 		}
 	}
-	return slices.Concat(findWaitingPods(s.WaitingPods, tenants), findWaitingRequests(&s.Requests, tenants))
+	return slices.Concat(findWaitingPods(s.WaitingPods, tenants), findRequests(&s.Requests, tenants))
 }
 
 // findWaitingPods names the tenant with most of the pods that wait for a node. tenants maps namespaces to their
@@ -50,25 +51,28 @@ func findWaitingPods(waiting map[string]int, tenants map[string]string) []Findin
 		fmt.Sprintf("%d of the %d pods that wait for a node are its own", byTenant[tenant], total))}
 }
 
-// findWaitingRequests names the tenant with most of the requests that wait in the API server, or otherwise the user.
-func findWaitingRequests(waiting *Requests, tenants map[string]string) []Finding {
+// findRequests names the tenant with most of the requests that the API server executes or queues, or otherwise the user
+// with most of the queued ones: Kubernetes' controllers may have many that are executed.
+func findRequests(requests *Requests, tenants map[string]string) []Finding {
 	byTenant, byFlow := map[string]int{}, map[string]int{}
-	for _, flow := range waiting.Flows {
-		byTenant[tenants[waiting.findNamespace(flow)]]++
+	for _, flow := range slices.Concat(requests.Waiting, requests.Executed) {
+		byTenant[tenants[requests.findNamespace(flow)]]++
+	}
+	for _, flow := range requests.Waiting {
 		byFlow[flow]++
 	}
-	total := len(waiting.Flows)
+	total := len(requests.Waiting) + len(requests.Executed)
 	if tenant := findDominant(byTenant, total, fewestRequests); tenant != "" {
-		message := fmt.Sprintf("%d of the %d requests that wait in the API server are of its namespaces", byTenant[tenant], total)
-		if waiting.ByNamespace != "" {
-			message += ". Check this by the audit log: FlowSchema " + waiting.ByNamespace +
+		message := fmt.Sprintf("%d of the %d requests in progress in the API server are of its namespaces", byTenant[tenant], total)
+		if requests.ByNamespace != "" {
+			message += ". Check this by the audit log: FlowSchema " + requests.ByNamespace +
 				" distinguishes flows by namespace, so another tenant can send requests that are counted here"
 		}
 		return []Finding{newFinding("tenant-load", Warning, "Tenant/"+tenant, message)}
 	}
-	if user := findDominant(byFlow, total, fewestRequests); user != "" {
+	if user := findDominant(byFlow, len(requests.Waiting), fewestRequests); user != "" {
 		return []Finding{newFinding("tenant-load", Warning, "User/"+user,
-			fmt.Sprintf("%d of the %d requests that wait in the API server are by this user", byFlow[user], total))}
+			fmt.Sprintf("%d of the %d requests that wait in the API server are by this user", byFlow[user], len(requests.Waiting)))}
 	}
 	return nil
 }
@@ -87,7 +91,7 @@ func findDominant(counts map[string]int, total, fewest int) string {
 // of croft has this right.
 func summarizeLoad(s *Snapshot) string {
 	if s.Requests.Omitted == "" {
-		return "no tenant has most of the pods and requests that wait"
+		return "no tenant has most of the pods that wait for a node, or of the requests in progress"
 	}
-	return "no tenant has most of the pods that wait for a node; requests that wait in the API server were not counted: " + s.Requests.Omitted
+	return "no tenant has most of the pods that wait for a node; requests in progress in the API server were not counted: " + s.Requests.Omitted
 }

@@ -72,7 +72,7 @@ func (k *doctorCluster) testLoad(t *testing.T) {
 		})
 	}
 	start := time.Now()
-	k.awaitFinding(t, "load", doctor.Warning, "Tenant/shop", "requests that wait in the API server are of its namespaces")
+	k.awaitFinding(t, "load", doctor.Warning, "Tenant/shop", "requests in progress in the API server are of its namespaces")
 	t.Logf("doctor names the tenant after %s", time.Since(start).Round(time.Second))
 	stop()
 	clients.Wait()

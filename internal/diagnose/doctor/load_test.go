@@ -64,29 +64,33 @@ func TestIsWaiting(t *testing.T) {
 	}
 }
 
-// TestWaitingRequests expects the tenant of most waiting requests by the namespace of their service accounts, or
-// otherwise the user. A namespace alone names a tenant only if a FlowSchema distinguishes by it, with a note
-// that it can be forged.
-func TestWaitingRequests(t *testing.T) {
+// TestFindRequests expects the tenant of most requests in progress by the namespace of their service accounts, or
+// otherwise the user of most waiting ones. A namespace alone names a tenant only if a FlowSchema distinguishes by
+// it, with a note that it can be forged.
+func TestFindRequests(t *testing.T) {
 	const ci, other, bank = "system:serviceaccount:shop:ci", "system:serviceaccount:shop-test:web", "system:serviceaccount:bank:web"
 	repeat := func(flow string, n int) []string { return slices.Repeat([]string{flow}, n) }
 	for name, test := range map[string]struct {
-		flows       []string
+		waiting     []string
+		executed    []string
 		byNamespace string
 		want        string
 	}{
-		"none":              {nil, "", ""},
-		"few":               {repeat(ci, 19), "", ""},
-		"one account":       {repeat(ci, 20), "", "Tenant/shop: 20 of the 20 requests that wait in the API server are of its namespaces"},
-		"several accounts":  {slices.Concat(repeat(ci, 15), repeat(other, 15), repeat(bank, 20)), "", "Tenant/shop: 30 of the 50 requests"},
-		"half":              {slices.Concat(repeat(ci, 30), repeat(bank, 30)), "", ""},
-		"a user":            {repeat("jane", 30), "", "User/jane: 30 of the 30 requests that wait in the API server are by this user"},
-		"the platform":      {repeat("system:serviceaccount:kube-system:x", 30), "", "User/system:serviceaccount:kube-system:x"},
-		"a user's name":     {repeat("shop", 30), "", "User/shop"},
-		"a namespace":       {repeat("shop", 30), "tenants", "Tenant/shop: 30 of the 30 requests that wait in the API server are of its namespaces. Check this by the audit log: FlowSchema tenants"},
-		"without namespace": {repeat("", 30), "tenants", ""},
+		"none":              {},
+		"few":               {waiting: repeat(ci, 19)},
+		"one account":       {waiting: repeat(ci, 20), want: "Tenant/shop: 20 of the 20 requests in progress in the API server are of its namespaces"},
+		"executed":          {executed: repeat(ci, 20), want: "Tenant/shop: 20 of the 20 requests in progress"},
+		"both":              {waiting: repeat(ci, 5), executed: slices.Concat(repeat(other, 15), repeat(bank, 19)), want: "Tenant/shop: 20 of the 39 requests"},
+		"several accounts":  {waiting: slices.Concat(repeat(ci, 15), repeat(other, 15), repeat(bank, 20)), want: "Tenant/shop: 30 of the 50 requests"},
+		"half":              {waiting: slices.Concat(repeat(ci, 30), repeat(bank, 30))},
+		"a user":            {waiting: repeat("jane", 30), want: "User/jane: 30 of the 30 requests that wait in the API server are by this user"},
+		"a controller":      {executed: repeat("system:kube-controller-manager", 30)},
+		"the platform":      {waiting: repeat("system:serviceaccount:kube-system:x", 30), want: "User/system:serviceaccount:kube-system:x"},
+		"a user's name":     {waiting: repeat("shop", 30), want: "User/shop"},
+		"a namespace":       {waiting: repeat("shop", 30), byNamespace: "tenants", want: "Tenant/shop: 30 of the 30 requests in progress in the API server are of its namespaces. Check this by the audit log: FlowSchema tenants"},
+		"without namespace": {waiting: repeat("", 30), byNamespace: "tenants"},
 	} {
-		expectLoad(t, name, findWaitingRequests(&Requests{Flows: test.flows, ByNamespace: test.byNamespace}, loadTenants), test.want)
+		expectLoad(t, name, findRequests(&Requests{Waiting: test.waiting, Executed: test.executed, ByNamespace: test.byNamespace}, loadTenants), test.want)
 	}
 }
 
@@ -100,16 +104,18 @@ global-default,    global-default,   4,          0,                   jane
 exempt,            exempt,           -1,         -1,                  admin,                          2026-11-28T12:00:00.000000005Z, 1,            0,          0s,                2026-11-28T12:00:00.000000005Z
 `
 
-// TestParseFlows expects the flows of waiting requests, without executed ones and broken lines, and an error for
-// another format.
-func TestParseFlows(t *testing.T) {
-	flows, err := parseFlows(requestsList)
-	if want := []string{"system:serviceaccount:shop:ci", "system:serviceaccount:bank:web", "CN=jane,O=shop"}; err != nil || !slices.Equal(flows, want) {
-		t.Errorf("%q, %v, want %q", flows, err, want)
+// TestParseRequests expects the flows of waiting and of executed requests, without exempt ones and broken lines, and an
+// error for another format.
+func TestParseRequests(t *testing.T) {
+	requests, err := parseRequests(requestsList)
+	waiting := []string{"system:serviceaccount:shop:ci", "system:serviceaccount:bank:web", "CN=jane,O=shop"}
+	executed := []string{"system:serviceaccount:shop:run"}
+	if err != nil || !slices.Equal(requests.Waiting, waiting) || !slices.Equal(requests.Executed, executed) {
+		t.Errorf("%+v, %v, want %q and %q", requests, err, waiting, executed)
 	}
 	for _, list := range []string{"", "no list", strings.Replace(requestsList, "FlowDistingsher", "User", 1)} {
-		if flows, err := parseFlows(list); err == nil {
-			t.Errorf("%q: %q", list, flows)
+		if requests, err := parseRequests(list); err == nil {
+			t.Errorf("%q: %+v", list, requests)
 		}
 	}
 }

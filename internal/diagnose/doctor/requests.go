@@ -16,11 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Requests are the requests that wait in the queues of the API server's priority and fairness.
+// Requests are the requests in progress in the API server, except for requests that its priority and fairness exempts,
+// such as administrators'.
 type Requests struct {
-	// Flows are the flows of the requests: for most FlowSchemas the user, and for others the namespace in the
-	// request's path.
-	Flows []string
+	// Waiting and Executed are the flows of the queued and of the executed requests: for most FlowSchemas the user, and for
+	// others the namespace in the request's path.
+	Waiting, Executed []string
 	// ByNamespace is the name of a FlowSchema that distinguishes flows by namespace. The API server queues a
 	// request before it decides whether its user has the right to it. So each user can send
 	// requests with the namespace of another tenant, or with a namespace that contains whole lines of the list.
@@ -38,7 +39,7 @@ const (
 	requestsTimeout = 10 * time.Second
 )
 
-// GatherRequests reads the requests that wait in the API server that answers, for the check load; other API servers
+// GatherRequests reads the requests in progress in the API server that answers, for the check load; other API servers
 // have queues of their own. It records an error in the Snapshot: the other checks do without the requests.
 func GatherRequests(ctx context.Context, config *rest.Config, c client.Client, s *Snapshot) {
 	if !s.includes("load") {
@@ -71,8 +72,9 @@ func readRequests(ctx context.Context, config *rest.Config, c client.Client) (Re
 	if err != nil {
 		return Requests{}, err
 	}
-	flows, err := parseFlows(string(list))
-	return Requests{Flows: flows, ByNamespace: findNamespaceSchema(schemas.Items)}, err
+	requests, err := parseRequests(string(list))
+	requests.ByNamespace = findNamespaceSchema(schemas.Items)
+	return requests, err
 }
 
 func findNamespaceSchema(schemas []flowcontrolv1.FlowSchema) string {
@@ -87,29 +89,35 @@ func findNamespaceSchema(schemas []flowcontrolv1.FlowSchema) string {
 
 var errFlowFormat = errors.New("the API server's list of requests has an unknown format")
 
-// parseFlows returns the flows of the requests that wait, from the API server's list. Its values are separated by commas
-// and aligned by spaces, and its first line has the names of the columns. The flow is the only value that may
-// contain commas, as the name of a user with a client certificate.
-func parseFlows(list string) ([]string, error) {
+// parseRequests returns the flows in the API server's list. Its values are separated by commas and aligned by spaces,
+// and its first line has the names of the columns. The flow is the only value that may contain commas, as the
+// name of a user with a client certificate. Exempt requests have no queue.
+func parseRequests(list string) (Requests, error) {
 	header, rows, _ := strings.Cut(list, "\n")
 	names := splitRow(header)
-	index := slices.Index(names, "RequestIndexInQueue")
+	queue, index := slices.Index(names, "QueueIndex"), slices.Index(names, "RequestIndexInQueue")
 	flow := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "FlowDisting") }) // FlowDistingsher
-	if index < 0 || flow < index {
-		return nil, errFlowFormat
+	if queue < 0 || index < queue || flow < index {
+		return Requests{}, errFlowFormat
 	}
-	var flows []string
+	var requests Requests
 	for row := range strings.Lines(rows) {
 		values := splitRow(row)
 		if len(values) < len(names) {
 			continue
 		}
-		if i, err := strconv.Atoi(values[index]); err != nil || i < 0 { // -1: it is being executed
+		inQueue, err := strconv.Atoi(values[index])
+		if err != nil || values[queue] == "-1" {
 			continue
 		}
-		flows = append(flows, strings.Join(values[flow:len(values)-(len(names)-flow-1)], ","))
+		name := strings.Join(values[flow:len(values)-(len(names)-flow-1)], ",")
+		if inQueue < 0 {
+			requests.Executed = append(requests.Executed, name)
+		} else {
+			requests.Waiting = append(requests.Waiting, name)
+		}
 	}
-	return flows, nil
+	return requests, nil
 }
 
 func splitRow(row string) []string {

@@ -126,7 +126,7 @@ func makeFaults() []client.Object {
 	)
 }
 
-// TestOneCheck fails if a check by itself finds less than with all others, since a step that reads its data is
+// TestOneCheck fails if a check alone finds less than with all others, since a step that reads its data is
 // missing, with either placement. It also fails if the check load reads the kinds of other checks.
 func TestOneCheck(t *testing.T) {
 	for _, placement := range []string{"Gatekeeper", "Native"} {
