@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,9 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"croft.dev/croft/internal/declare/estate"
 	"croft.dev/croft/internal/declare/manifest"
 	"croft.dev/croft/internal/declare/scheme"
 	"croft.dev/croft/internal/diagnose/doctor"
+	"croft.dev/croft/internal/walls/wall"
 )
 
 // fakeCluster is a client with objects and without an API server. It tests checks that
@@ -37,7 +40,7 @@ type fakeCluster struct {
 	remaining map[string]int64
 }
 
-// withoutTypes are kinds that croft reads without a Go type.
+// withoutTypes are kinds that the cluster serves, and that croft reads without a Go type.
 var withoutTypes = []schema.GroupVersionKind{
 	{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1", Kind: "IPPool"},
 	{Group: "kyverno.io", Version: "v1", Kind: "ClusterPolicy"},
@@ -61,8 +64,18 @@ func newFakeCluster(t *testing.T, file string, objects ...client.Object) *fakeCl
 	}
 	for _, kind := range withoutTypes {
 		mapper.Add(kind, meta.RESTScopeNamespace)
-		s.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
-		s.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), &unstructured.UnstructuredList{})
+	}
+	unstructuredKinds := slices.Clone(withoutTypes)
+	if e, _ := estate.Build(declaration); e != nil {
+		for _, o := range wall.Objects(e) { // the cluster does not serve the unknown ones
+			unstructuredKinds = append(unstructuredKinds, o.GetObjectKind().GroupVersionKind())
+		}
+	}
+	for _, kind := range unstructuredKinds {
+		if !s.Recognizes(kind) {
+			s.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
+			s.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), &unstructured.UnstructuredList{})
+		}
 	}
 	f := &fakeCluster{minor: "36", read: map[string]bool{}}
 	field := func(get func(client.Object) string) client.IndexerFunc {
